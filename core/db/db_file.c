@@ -188,48 +188,31 @@ static int is_missing(const char *path, struct err *err)
 		path);
 }
 
-/* To create it, a permission on its folder is missing. */
-static int cannot_create(const char *path, struct err *err)
-{
-	_cleanup_free_ char *folder = NULL;
-
-	if (errno == ENOENT)
-		return is_missing(path, err);
-	if (errno != EACCES)
-		return file_error(err, path, "cannot create the database");
-	folder = db_file_folder(path);
-	return refuse_right(folder, DB_RIGHT_FOLDER, err);
-}
-
-/* root creates the file for the owner of the folder. */
-static int give_to_owner_of_folder(int fd, const char *path)
-{
-	_cleanup_free_ char *folder = db_file_folder(path);
-	struct stat info;
-
-	if (fchmod(fd, FILE_MODE) != 0)
-		return -1;
-	if (geteuid() != 0)
-		return 0;
-	if (stat(folder, &info) != 0)
-		return -1;
-	return fchown(fd, info.st_uid, info.st_gid);
-}
-
-/* Creates an empty file, which SQLite treats as a new database. An existing file is not even
- * opened: closing it again would drop the locks that this process holds on it. */
+/* Creates an empty file, which SQLite treats as a new database; root creates it for the owner of
+ * the folder. An existing file is not even opened: closing it again would drop the locks that this
+ * process holds on it. */
 int db_file_create(const char *path, struct err *err)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
-	int result;
+	_cleanup_free_ char *folder = db_file_folder(path);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE), result = 0;
+	struct stat info;
 
-	if (fd < 0 && errno == EEXIST)
-		return db_file_require(path, err);
-	if (fd < 0)
-		return cannot_create(path, err);
-	result = give_to_owner_of_folder(fd, path);
-	if (result != 0) {
-		file_error(err, path, "cannot set the owner of the database");
+	if (fd < 0) {
+		switch (errno) {
+		case EEXIST:
+			return db_file_require(path, err);
+		case ENOENT:
+			return is_missing(path, err);
+		case EACCES:
+			return refuse_right(folder, DB_RIGHT_FOLDER, err);
+		default:
+			return file_error(err, path, "cannot create the database");
+		}
+	}
+	if (fchmod(fd, FILE_MODE) != 0 ||
+		(geteuid() == 0 &&
+			(stat(folder, &info) != 0 || fchown(fd, info.st_uid, info.st_gid) != 0))) {
+		result = file_error(err, path, "cannot set the owner of the database");
 		unlink(path);
 	}
 	close(fd);

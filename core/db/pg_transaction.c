@@ -111,13 +111,6 @@ static bool is_last(const struct pg_db *db, enum pg_control control)
 	return db->queued > 0 && db->queue[db->queued - 1] == control;
 }
 
-static void roll_back(struct pg_db *db)
-{
-	if (db->touched)
-		pg_transaction_end_at_server(db);
-	end_transaction(db);
-}
-
 /* Queues BEGIN and the lock; they go with the first statement. */
 static int begin(struct pg_db *db, struct err *err)
 {
@@ -196,16 +189,6 @@ static int commit(struct pg_db *db, bool lazy, struct err *err)
 	return result;
 }
 
-static int undo(struct pg_db *db, struct err *err)
-{
-	if (is_last(db, PG_SAVEPOINT)) {
-		db->queued--;
-		return 0;
-	}
-	db->failed = ERR_INIT;
-	return enqueue(db, PG_UNDO, err) == 0 ? enqueue(db, PG_RELEASE, err) : -1;
-}
-
 int pg_transaction_control(struct db *base, enum db_control what, struct err *err)
 {
 	struct pg_db *db = pg_db_of(base);
@@ -217,7 +200,9 @@ int pg_transaction_control(struct db *base, enum db_control what, struct err *er
 	case DB_COMMIT_LAZY:
 		return commit(db, what == DB_COMMIT_LAZY, err);
 	case DB_ROLLBACK:
-		roll_back(db);
+		if (db->touched)
+			pg_transaction_end_at_server(db);
+		end_transaction(db);
 		return 0;
 	case DB_SAVEPOINT:
 		if (db->failed.code != ERR_NONE)
@@ -231,7 +216,12 @@ int pg_transaction_control(struct db *base, enum db_control what, struct err *er
 		db->queued--;
 		return 0;
 	case DB_UNDO:
-		return undo(db, err);
+		if (is_last(db, PG_SAVEPOINT)) {
+			db->queued--;
+			return 0;
+		}
+		db->failed = ERR_INIT;
+		return enqueue(db, PG_UNDO, err) == 0 ? enqueue(db, PG_RELEASE, err) : -1;
 	}
 	return -1;
 }
