@@ -311,6 +311,14 @@ void str_utf8_mend(char *text)
 	}
 }
 
+void str_make_line(char *text)
+{
+	str_utf8_mend(text);
+	for (; *text; text++)
+		if (ascii_is_control(*text))
+			*text = '?';
+}
+
 size_t str_utf8_cut(const char *text, size_t max)
 {
 	size_t len = strlen(text);

@@ -504,22 +504,14 @@ static int insert_row(struct copy *copy, struct table *table, struct err *err)
 	return table->waits < GROUP_ROWS ? 0 : insert_waiting(copy, table, err);
 }
 
-static int update_row(struct copy *copy, struct table *table, struct err *err)
+/* Runs the statement with the columns of the row, or only those of the key. */
+static int change_row(struct copy *copy, struct table *table, const char *sql,
+	const struct value *row, bool keys_only, struct err *err)
 {
 	struct db_param params[COLUMNS_MAX + 1];
 
-	set_params(table, table->here.row, false, params);
-	return begin_write(copy, table, err) == 0 ? db_execute(copy->to, table->update, params, err)
-						  : -1;
-}
-
-static int delete_row(struct copy *copy, struct table *table, struct err *err)
-{
-	struct db_param params[COLUMNS_MAX + 1];
-
-	set_params(table, table->there.row, true, params);
-	return begin_write(copy, table, err) == 0 ? db_execute(copy->to, table->delete, params, err)
-						  : -1;
+	set_params(table, row, keys_only, params);
+	return begin_write(copy, table, err) == 0 ? db_execute(copy->to, sql, params, err) : -1;
 }
 
 /*
@@ -543,11 +535,13 @@ static int merge(struct copy *copy, struct table *table, enum step step, struct 
 		int order = compare_keys(table);
 
 		if (order > 0 && step == DELETE)
-			result = delete_row(copy, table, err);
+			result = change_row(
+				copy, table, table->delete, table->there.row, true, err);
 		else if (order < 0 && step == WRITE)
 			result = insert_row(copy, table, err);
 		else if (order == 0 && step == WRITE && rows_differ(table))
-			result = update_row(copy, table, err);
+			result = change_row(
+				copy, table, table->update, table->here.row, false, err);
 		table->seen += order <= 0;
 		if (order <= 0 && table->seen % CHUNK_ROWS == 0 && step == WRITE && copy->progress)
 			copy->progress(table->name, table->seen, table->total);

@@ -53,16 +53,13 @@ static struct dns_record *add_dns_record(
 	return record;
 }
 
-/* Makes untrusted text safe to show: one line of UTF-8, at most TEXT_MAX bytes. */
-static void make_plain(char *text)
+/* Makes untrusted text one line of at most TEXT_MAX bytes. */
+static void make_short_line(char *text)
 {
 	enum { TEXT_MAX = 1000 };
 
-	str_utf8_mend(text);
+	str_make_line(text);
 	text[str_utf8_cut(text, TEXT_MAX)] = '\0';
-	for (; *text; text++)
-		if (ascii_is_control(*text))
-			*text = '?';
 }
 
 __attribute__((format(printf, 3, 4))) static void judge(
@@ -74,7 +71,7 @@ __attribute__((format(printf, 3, 4))) static void judge(
 	va_start(args, format);
 	record->text = mem_vprintf(format, args);
 	va_end(args);
-	make_plain(record->text);
+	make_short_line(record->text);
 }
 
 char *domain_dns_proof(const char *id)
@@ -163,7 +160,7 @@ static void add_to_spf(struct dns_record *record, const char *found)
 	size_t own_len = strlen(own) - strlen(" ~all");
 	char *value = mem_printf("v=spf1%.*s%s", (int)own_len, own, found + strlen("v=spf1"));
 
-	make_plain(value);
+	make_short_line(value);
 	free(record->value);
 	record->value = value;
 }

@@ -19,18 +19,13 @@
 enum { CHARSET_MAX = 40 };
 
 /* Rejects names with a slash: iconv() would take what follows for options, such as //IGNORE. */
-static bool is_name(const char *charset)
+static bool open_converter(const char *charset, iconv_t *converter_r)
 {
 	static const char allowed[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:+";
 	size_t len = strlen(charset);
 
-	return len > 0 && len <= CHARSET_MAX && strspn(charset, allowed) == len;
-}
-
-static bool open_converter(const char *charset, iconv_t *converter_r)
-{
-	if (!is_name(charset))
+	if (len == 0 || len > CHARSET_MAX || strspn(charset, allowed) != len)
 		return false;
 	*converter_r = iconv_open("UTF-8", charset);
 	return *converter_r != (iconv_t)-1;

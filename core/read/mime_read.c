@@ -135,16 +135,11 @@ static char *entity_name(const struct entity *entity)
 	return NULL;
 }
 
-static bool is_attachment(const struct entity *entity)
-{
-	_cleanup_free_ char *name = entity_name(entity);
-
-	return name || (entity->disposition && param_read_is(entity->disposition, "attachment"));
-}
-
-/* Returns the member that a part of this type goes to, NULL if none. */
+/* Returns the member that a part of this type goes to; NULL if it is there already, or the part is
+ * an attachment or of another type. */
 static char **place_of(const struct entity *entity, struct mime_summary *summary)
 {
+	_cleanup_free_ char *name = NULL;
 	char **place = NULL;
 
 	if (entity->type == NULL || param_read_is(entity->type, "text/plain") ||
@@ -152,43 +147,30 @@ static char **place_of(const struct entity *entity, struct mime_summary *summary
 		place = &summary->text;
 	else if (param_read_is(entity->type, "text/html"))
 		place = &summary->html;
-	return place && *place == NULL && !is_attachment(entity) ? place : NULL;
-}
-
-/* Returns the charset of a text, NULL if it has none. The caller frees it. */
-static char *charset_of(const struct entity *entity)
-{
-	char *charset = NULL;
-
-	if (entity->type == NULL || param_read(entity->type, "charset", &charset) <= 0)
+	if (place == NULL || *place != NULL)
 		return NULL;
-	charset[strcspn(charset, " \t(")] = '\0'; /* cuts off a comment */
-	return charset;
+	if (entity->disposition && param_read_is(entity->disposition, "attachment"))
+		return NULL;
+	name = entity_name(entity);
+	return name ? NULL : place;
 }
 
 /* Returns the content in UTF-8; NULL if its encoding is unknown. */
 static char *read_text(const struct entity *entity)
 {
-	_cleanup_free_ char *charset = charset_of(entity);
+	_cleanup_free_ char *charset = NULL;
 	_cleanup_buf_ struct buf bytes = BUF_INIT;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	struct buf lines = BUF_INIT;
 
 	if (mime_content_decode(entity->encoding, entity->content, &bytes) < 0)
 		return NULL;
+	if (entity->type && param_read(entity->type, "charset", &charset) > 0)
+		charset[strcspn(charset, " \t(")] = '\0'; /* cuts off a comment */
 	mime_charset_add(&text, buf_str(&bytes), bytes.len, mime_charset_of_name(charset));
 	buf_free(&bytes);
 	mime_content_add_lf(&lines, buf_str(&text), text.len);
 	return buf_take(&lines);
-}
-
-/* Replaces control characters: the text is shown to people and becomes a file name. */
-static void make_line(char *text)
-{
-	str_utf8_mend(text);
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == '\x7f')
-			*p = '?';
 }
 
 static void add_file(struct mime_files *files, struct entity *entity)
@@ -206,12 +188,12 @@ static void add_file(struct mime_files *files, struct entity *entity)
 		.content = entity->content,
 	};
 	if (file->name)
-		make_line(file->name);
+		str_make_line(file->name); /* people see it, and it becomes a file name */
 	if (entity->type)
 		file->type = str_trim(entity->type, strcspn(entity->type, ";"));
 	if (len > 2 && id[0] == '<' && id[len - 1] == '>') {
 		file->content_id = mem_dup(id + 1, len - 2);
-		make_line(file->content_id);
+		str_make_line(file->content_id);
 	}
 }
 
