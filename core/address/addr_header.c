@@ -340,16 +340,22 @@ static bool scan_decoded(struct scan *scan, const char *text, const char *spec)
 	return other;
 }
 
+static bool has_one_at(const char *text)
+{
+	const char *at = strchr(text, '@');
+
+	return at && strchr(at + 1, '@') == NULL;
+}
+
 /* True if all readers agree with the strict reading of the text, which has no comments. */
-static bool all_readers_agree(const char *bare, const struct addr *addr)
+static bool all_see(const char *bare, const struct addr *addr)
 {
 	_cleanup_free_ char *outside = addr_reading_outside_quotes(bare);
 	_cleanup_strv_ struct strv seen = STRV_INIT;
 	_cleanup_scan_ struct scan scan = scan_begin(&seen);
-	const char *at = strchr(outside, '@');
 
 	/* Some programs decode encoded words (RFC 2047) where none are allowed. */
-	if (at == NULL || strchr(at + 1, '@') || strstr(addr->local, "=?"))
+	if (!has_one_at(outside) || strstr(addr->local, "=?"))
 		return false;
 	scan_ats(&scan, outside);
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
@@ -408,7 +414,7 @@ static bool read_clear(const char *line, struct addr_header *header)
 
 	/* Names in an unknown charset are common and do not affect the address. */
 	str_utf8_mend(mended);
-	if (addr_parse(mended, &addr, NULL) < 0 || !all_readers_agree(mended, &addr))
+	if (addr_parse(mended, &addr, NULL) < 0 || !all_see(mended, &addr))
 		return false;
 	fill_clear(&addr, line, bare, !str_eq(bare, line), header);
 	return true;
