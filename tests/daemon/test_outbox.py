@@ -200,6 +200,7 @@ def test_answered_before_it_is_begun(own_box, number):
     check_delivered_once(box, senders.sent)
 
 
+@pytest.mark.submission("sendmail")
 def test_lifetime(own_box, sendmail):
     """An email that is not accepted for so long fails."""
     box = own_box("--set", f"submission.sendmail={sendmail}", "--set", "outbox.lifetime=1m")

@@ -149,7 +149,6 @@ def post_raw(httpd, body, content_type="application/json"):
         b'{"text": "\xed\xa0\x80"}',
         b'{"text": "\\ud800"}',
         b'{"text": "line\nbreak"}',
-        b"\xef\xbb\xbf{}",
         b"[" * 100_000,
         b'{"a":' * 100_000,
     ],
