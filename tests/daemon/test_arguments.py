@@ -22,6 +22,7 @@ SCRIPTS = [
     ("tools/check_json", "--fix", "{}"),
     ("tools/check_layers", "{}"),
     ("tools/check_words", "{}"),
+    ("tools/check_shell", "{}"),
     ("tools/demo",),
     ("tools/demo", "--serve"),
     ("tools/sandbox",),
