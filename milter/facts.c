@@ -411,20 +411,21 @@ static int read_own_fields(const struct session_message *message, struct facts *
 {
 	const struct tag_fields fields = {message->own[OWN_TAG].values,
 		message->own[OWN_NAMED_TAG].values, message->own[OWN_VARIABLES].values};
-	const struct strv *names[] = {&message->own[OWN_IDEMPOTENCY].values,
-		&message->own[OWN_RESEND_IDEMPOTENCY].values};
-	size_t keys = names[0]->n + names[1]->n;
+	const struct strv *keys = &message->own[OWN_IDEMPOTENCY].values;
+	const struct strv *resend_keys = &message->own[OWN_RESEND_IDEMPOTENCY].values;
 
 	for (size_t i = 0; i < OWN_FIELDS; i++)
 		if (message->own[i].overflow)
 			return err_set(&facts->field_err, ERR_INVALID,
 				"The field %s is too long, or is there too often.",
 				session_own_names[i]);
-	if (keys > 1)
+	if (keys->n + resend_keys->n > 1)
 		return err_set(&facts->field_err, ERR_INVALID,
 			"The field Idempotency-Key must stand once, under one name.");
-	if (keys > 0) {
-		_cleanup_free_ char *line = str_unfolded(names[names[0]->n == 0]->items[0]);
+	if (keys->n == 0)
+		keys = resend_keys;
+	if (keys->n > 0) {
+		_cleanup_free_ char *line = str_unfolded(keys->items[0]);
 		_cleanup_free_ char *key = str_trim(line, strlen(line));
 		size_t n = str_utf8_count(key, strlen(key));
 

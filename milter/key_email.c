@@ -208,7 +208,7 @@ void key_email_hash(const struct session_message *message, const char *tags, con
 	uint8_t payload_r[static SECRET_HASH_LEN])
 {
 	_cleanup_free_ char *html = NULL, *text = NULL;
-	_cleanup_mime_files_ struct mime_files files;
+	_cleanup_mime_files_ struct mime_files files = {0};
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	size_t n = message->recipients.n;
 	char **sorted = mem_alloc(n + 1, sizeof(*sorted));

@@ -754,6 +754,11 @@ static int control(struct db *db, enum db_control what, struct err *err)
 
 	if (db_run_sql(db, texts[what], err) != 0)
 		return -1;
+	/* Again under the lock, without which nobody makes a new WAL: this may have waited. */
+	if (what == DB_BEGIN && check_beside(of_db(db), err) != 0) {
+		db_run_sql(db, sql_rollback, NULL);
+		return -1;
+	}
 	if (what == DB_UNDO)
 		return db_run_sql(db, sql_release, err);
 	return what == DB_COMMIT ? sync_log(db, err) : 0;

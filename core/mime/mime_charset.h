@@ -15,9 +15,9 @@ bool mime_charset_known(const char *charset);
 /* True if every program knows the charset and it encodes ASCII as UTF-8 does. */
 bool mime_charset_common(const char *charset);
 
-/* Returns the charset that mail programs and browsers use for text of this name: a wider one for
- * ISO-8859-1, whose control characters 0x80 to 0x9f nobody means, and for some of Windows in Asia,
- * whose names are those of their beginnings (WHATWG Encoding 4.2); any other name itself. */
+/* Returns the charset that mail programs and browsers use for text of this name: a wider one of
+ * Windows for ISO-8859-1, GB2312, Shift_JIS and EUC-KR, because senders use these names for the
+ * wider ones (WHATWG Encoding 4.2); any other name itself. */
 const char *mime_charset_of_name(const char *name);
 
 /* Keeps the charset's converter loaded for the life of the process, instead of loading it for

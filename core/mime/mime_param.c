@@ -225,11 +225,12 @@ static bool is_piece(struct span param, const char *name, int number, bool *enco
 	return span_is_nocase(param, wanted);
 }
 
-/* Returns the value that is in pieces (RFC 2231 3, 4.1) as one value of `name*`, NULL without. */
-static char *join_pieces(const char *header, const char *name)
+/* Reads the value that is in pieces (RFC 2231 3, 4.1), as one value of `name*` and as it stands.
+ * The caller frees both. Returns false if there are none. */
+static bool join_pieces(const char *header, const char *name, char **coded_r, char **plain_r)
 {
 	const char *at = header + strcspn(header, ";");
-	struct buf joined = BUF_INIT;
+	struct buf coded = BUF_INIT, plain = BUF_INIT;
 	struct param param;
 	int next = 0;
 
@@ -241,30 +242,34 @@ static char *join_pieces(const char *header, const char *name)
 			continue;
 		value = decode_value(&param, false);
 		if (next++ == 0 && !encoded)
-			buf_add_str(&joined, "utf-8''");
+			buf_add_str(&coded, "utf-8''");
 		for (const char *p = value; *p; p++)
-			buf_printf(&joined, encoded ? "%c" : "%%%02X", (unsigned char)*p);
+			buf_printf(&coded, encoded ? "%c" : "%%%02X", (unsigned char)*p);
+		buf_add_str(&plain, value);
 	}
-	return next > 0 ? buf_take(&joined) : NULL;
+	if (next == 0)
+		return false;
+	*coded_r = buf_take(&coded);
+	*plain_r = buf_take(&plain);
+	return true;
 }
 
 int param_read_text(const char *header, const char *name, char **value_r)
 {
 	_cleanup_free_ char *extended = mem_printf("%s*", name);
-	_cleanup_free_ char *coded = join_pieces(header, name);
-	_cleanup_free_ char *value = NULL;
+	_cleanup_free_ char *coded = NULL, *plain = NULL, *value = NULL;
 	char *text;
 	int found = param_read(header, name, &value);
 
 	if (found < 0)
 		return -1;
-	if (coded == NULL)
-		param_read(header, extended, &coded);
+	if (!join_pieces(header, name, &coded, &plain) && param_read(header, extended, &coded) > 0)
+		plain = mem_strdup(coded);
 	text = coded ? decode_extended(coded) : NULL;
 	if (text == NULL && value)
 		text = mime_words_decode(value);
 	if (text == NULL)
-		text = TAKE_PTR(coded);
+		text = TAKE_PTR(plain);
 	if (text == NULL)
 		return 0;
 	*value_r = text;

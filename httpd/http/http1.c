@@ -308,6 +308,11 @@ int http_head_parse(
 	while (cut(rest, '\n', &line, &rest) && --line.len > 0)
 		if (parse_field(line, head_r, fault) < 0)
 			return -1;
+	/* HTTP/1.0 has no Host. */
+	if (head_r->authority.len > 0 && http_head_field(head_r, "Host") == NULL &&
+		head_r->fields_n < ARRAY_SIZE(head_r->fields) && head_r->minor_version == 0)
+		head_r->fields[head_r->fields_n++] = (struct http_field){
+			.name = {"Host", strlen("Host")}, .value = head_r->authority};
 	return check_fields(head_r, fault);
 }
 

@@ -293,7 +293,7 @@ static void tell_missing(struct feeder *feeder)
 		(feeder->missing_told_us && now_us - feeder->missing_told_us < MISSING_US))
 		return;
 	log_error(feeder->outbox->log, "message_missing", "emails", LOG_INT(feeder->missing),
-		"effect", "their messages are still missing");
+		"effect", "their messages were missing again since the last such line");
 	feeder->missing = 0;
 	feeder->missing_told_us = now_us;
 }

@@ -1,6 +1,7 @@
 -- What each email costs the server besides its rows. The checks of words and the statements of triggers are set up
 -- again for each statement: of the instructions for an email's row and its record these checks took a tenth, and
--- counting in a function of its own a sixth. The words are those of core/store, and SQLite checks them as before.
+-- counting in a function of its own a sixth. The words are those of core/store, and SQLite checks them as before, as it
+-- checks that an email has a refusal if it is refused (email_check).
 ALTER TABLE email DROP CONSTRAINT email_state_check, DROP CONSTRAINT email_check;
 ALTER TABLE email_recipient DROP CONSTRAINT email_recipient_kind_check;
 
@@ -11,7 +12,8 @@ DROP FUNCTION email_counted();
 DROP FUNCTION emails_counted();
 DROP FUNCTION open_count_add(bigint, bigint, bigint);
 
--- Each function has one statement in the usual case. The row of a connection is missing until its first count.
+-- Each function has one statement in the usual case. The row of a connection is missing until its first count. What
+-- changes no count writes nothing.
 DO $do$
 DECLARE
 	name text;
@@ -46,7 +48,7 @@ CREATE FUNCTION emails_counted() RETURNS trigger
 	LANGUAGE plpgsql
 	AS $$
 BEGIN
-	LOOP
+	FOR attempt IN 1..2 LOOP
 		UPDATE %1$I.open_count_part
 			SET staged = staged + more_staged, sent = sent + more_sent, delayed = delayed + more_delayed
 			FROM (
@@ -61,11 +63,9 @@ BEGIN
 					SELECT -1 AS change, state, queue_id, last_event, closed FROM old_rows
 					UNION ALL
 					SELECT 1, state, queue_id, last_event, closed FROM new_rows) AS changes) AS counted
-			WHERE part = pg_backend_pid() %% 1024 AND more_staged IS NOT NULL;
+			WHERE part = pg_backend_pid() %% 1024
+				AND (more_staged <> 0 OR more_sent <> 0 OR more_delayed <> 0);
 		EXIT WHEN FOUND;
-		IF NOT EXISTS (SELECT FROM new_rows) THEN
-			EXIT;
-		END IF;
 		INSERT INTO %1$I.open_count_part (part) VALUES (pg_backend_pid() %% 1024)
 			ON CONFLICT DO NOTHING;
 	END LOOP;
@@ -78,7 +78,7 @@ $do$;
 CREATE TRIGGER email_added AFTER INSERT ON email
 	FOR EACH ROW EXECUTE FUNCTION email_added();
 CREATE TRIGGER email_removed AFTER DELETE ON email
-	FOR EACH ROW EXECUTE FUNCTION email_removed();
+	FOR EACH ROW WHEN (old.closed = 0 OR old.state = 'staged') EXECUTE FUNCTION email_removed();
 CREATE TRIGGER emails_changed AFTER UPDATE ON email
 	REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
 	FOR EACH STATEMENT EXECUTE FUNCTION emails_counted();

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -132,6 +133,13 @@ static void test_pieces(void **state)
 		buf_printf(&header, "; a*%d=%d", i, i % 10);
 	assert_int_equal(param_read_text(header.data, "a", &value), 1);
 	assert_int_equal(strlen(value), 20000);
+	free(value);
+	/* What cannot be decoded is there as it stands. */
+	assert_int_equal(param_read_text("x; a*0=\"report\"; a*1*=%00", "a", &value), 1);
+	assert_string_equal(value, "report%00");
+	free(value);
+	assert_int_equal(param_read_text("x; a*0*=abc; a*1=def", "a", &value), 1);
+	assert_string_equal(value, "abcdef");
 	assert_int_equal(param_read_text("x; a*1=b; ab*0=c; a*0=\"d", "a", &none), -1);
 	assert_null(none);
 }

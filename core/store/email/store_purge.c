@@ -320,7 +320,7 @@ static int clean_staged(
 
 int store_clean(struct db *db, struct clean *clean, int64_t now_us, int max, struct err *err)
 {
-	/* Along an index. */
+	/* Along the index by time, not from end to end. */
 	static const char sql_tickets[] =
 		"DELETE FROM superseded_ticket"
 		" WHERE ticket IN (SELECT ticket"

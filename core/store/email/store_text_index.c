@@ -670,18 +670,19 @@ int store_text_index_fill(struct db *db, int64_t budget_us, struct err *err)
 	int64_t end_us = clock_monotonic_us() + budget_us;
 	static const char sql_range[] = "SELECT low, high FROM text_range";
 	struct text_range range;
-	int part = 0, more;
+	int part = 0, more, found;
 
 	/* Stale emails first: a new email may reuse the seq of a removed one. */
 	while ((more = renew_oldest(db, err)) == 1)
 		if (clock_monotonic_us() >= end_us)
 			return 1;
-	if (more == 0)
-		more = row_get(db, sql_range, NULL, &range_type, &range, err);
-	if (more == 0)
-		return err_set(err, ERR_CONFIG, "the table text_range is empty");
 	if (more < 0)
 		return -1;
+	found = row_get(db, sql_range, NULL, &range_type, &range, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return err_set(err, ERR_CONFIG, "the table text_range is empty");
 	while (part < 2) {
 		more = add_emails(db, &range, part == 0, err);
 		if (more < 0)

@@ -65,8 +65,8 @@ void store_break_list_free(struct break_list *list);
 enum { BACKLOG_SAMPLE_S = 300, BACKLOG_SAMPLE_DAYS = 400 };
 int store_backlog_sample(struct db *db, int64_t now_us, struct err *err);
 /* Samples the outbox of each company with emails in it, those after last, until the budget is used,
- * and sets last; counts stop at BACKLOG_MAX. Returns 1 if there are more, 0 if
- * not, -1 on error. */
+ * and sets last; counts stop at BACKLOG_MAX. Returns 1 if there are more, 0
+ * if not, -1 on error. */
 enum { BACKLOG_COMPANY_DAYS = 90 };
 int store_backlog_sample_companies(struct db *db, char last[static ID_SIZE], int64_t budget_us,
 	int64_t now_us, struct err *err);

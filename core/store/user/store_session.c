@@ -344,7 +344,7 @@ struct revocation {
 	const char *id;
 };
 
-static int revoke_tokens(struct db *db, void *arg, struct err *err)
+static int revoke_token_tree(struct db *db, void *arg, struct err *err)
 {
 	static const char sql_get[] = SESSION_SELECT
 		" WHERE s.id = $id"
@@ -393,7 +393,7 @@ int store_session_revoke_token(
 {
 	struct revocation token = {company_id, id};
 
-	return db_atomic(db, revoke_tokens, &token, err);
+	return db_atomic(db, revoke_token_tree, &token, err);
 }
 
 int store_session_revoke_tokens(struct db *db, const char *user_id, struct err *err)
