@@ -411,7 +411,8 @@ static int check_beside(struct sqlite_db *db, struct err *err)
 
 		if (file->path == NULL || db_file_same(file->path, &file->identity, NULL) == 0)
 			continue;
-		if (access(file->path, F_OK) != 0 && empty_log(db) == SQLITE_OK)
+		if (access(file->path, F_OK) != 0 && !in_transaction(&db->base) &&
+			empty_log(db) == SQLITE_OK)
 			make_log(db);
 		return err_set(err, ERR_TEMPORARY,
 			"%s: this file of the database was replaced or removed while the database "

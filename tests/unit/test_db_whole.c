@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -314,6 +315,41 @@ static void test_its_log_is_replaced(void **state)
 	assert_int_equal(item_db_count(temp->db), 2);
 }
 
+struct waiting {
+	struct db *db;
+	struct err err;
+	int result;
+};
+
+static void *begin(void *arg)
+{
+	struct waiting *waiting = arg;
+
+	waiting->result = db_begin(waiting->db, &waiting->err);
+	return NULL;
+}
+
+/* Whoever waited for the lock meanwhile writes nothing into it either. */
+static void test_log_is_removed_while_one_waits(void **state)
+{
+	ONLY_SQLITE(state);
+	struct temp_db *temp = *state;
+	struct waiting waiting = {0};
+	pthread_t thread;
+
+	OK(db_open(temp->name, DB_WRITE, &waiting.db, &why));
+	OK(item_db_add(temp->db, "a", &why));
+	OK(db_begin(temp->db, &why));
+	assert_int_equal(pthread_create(&thread, NULL, begin, &waiting), 0);
+	usleep(100000); /* it looks at the files, and waits */
+	remove_beside(temp, "-wal");
+	OK(db_commit(temp->db, &why));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(waiting.result, -1);
+	assert_int_equal(waiting.err.code, ERR_TEMPORARY);
+	db_close(waiting.db);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, item_db_setup, temp_db_teardown)
 
 int main(void)
@@ -330,6 +366,7 @@ int main(void)
 		TEST(opened_without_its_log),
 		TEST(closed_without_its_log),
 		TEST(its_log_is_replaced),
+		TEST(log_is_removed_while_one_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
