@@ -191,6 +191,18 @@ static void test_absolute_form(void **state)
 	}
 }
 
+/* In HTTP/1.0, where Host is optional, too. */
+static void test_absolute_form_without_host(void **state)
+{
+	static const char text[] = "GET http://b.test:81/x HTTP/1.0\r\n\r\n";
+	struct http_head head;
+
+	(void)state;
+	assert_int_equal(parse(text, strlen(text), &head), 200);
+	assert_non_null(http_head_field(&head, "Host"));
+	assert_true(span_is(*http_head_field(&head, "Host"), "b.test:81"));
+}
+
 static void test_end_in_pieces(void **state)
 {
 	static const char text[] = "GET / HTTP/1.1\r\n" HOST "\r\nGET";
@@ -237,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_nul_is_refused),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_absolute_form),
+		cmocka_unit_test(test_absolute_form_without_host),
 		cmocka_unit_test(test_end_in_pieces),
 		cmocka_unit_test(test_limits),
 	};
