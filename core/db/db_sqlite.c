@@ -13,7 +13,9 @@
  * Others can read what is committed only while the WAL and its index (-shm) have their names. If
  * somebody removes them, programs that have the database open go on with the nameless files, and
  * whoever opens it makes new ones, after which the old WAL is lost. So whatever writes looks at
- * both first, and what others have open without a WAL is not opened.
+ * both first, and what others have open without a WAL is not opened. A transaction looks again when
+ * it has the lock; a statement that writes alone does not, so one that waits for the lock just then
+ * may be lost.
  *
  * No mmap: with it, an I/O error would arrive as a signal instead of an error.
  *
