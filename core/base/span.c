@@ -24,6 +24,17 @@ uint64_t span_hash(struct span text)
 	return mem_hash(MEM_HASH, text.data, text.len);
 }
 
+struct span span_trim(struct span text)
+{
+	while (text.len > 0 && ascii_is_space(text.data[0])) {
+		text.data++;
+		text.len--;
+	}
+	while (text.len > 0 && ascii_is_space(text.data[text.len - 1]))
+		text.len--;
+	return text;
+}
+
 struct span span_cut(struct span *rest, char separator)
 {
 	const char *end = memchr(rest->data, separator, rest->len);

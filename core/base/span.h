@@ -23,6 +23,9 @@ bool span_is_nocase(struct span text, const char *word);
 /* For a struct hash_table with such keys. */
 uint64_t span_hash(struct span text);
 
+/* Returns the text without blanks (space, tab, CR, LF) at both ends. */
+struct span span_trim(struct span text);
+
 /* Removes the text up to and including the first separator from rest, and returns it without
  * the separator; without a separator, all of rest. */
 struct span span_cut(struct span *rest, char separator);

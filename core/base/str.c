@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/span.h"
 
 static int lower(int c)
 {
@@ -104,13 +105,9 @@ const char *str_skip_blanks(const char *text)
 
 char *str_trim(const char *text, size_t len)
 {
-	while (len > 0 && ascii_is_space(text[0])) {
-		text++;
-		len--;
-	}
-	while (len > 0 && ascii_is_space(text[len - 1]))
-		len--;
-	return mem_dup(text, len);
+	struct span trimmed = span_trim((struct span){text, len});
+
+	return mem_dup(trimmed.data, trimmed.len);
 }
 
 char *str_unfolded(const char *value)

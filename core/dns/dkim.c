@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/span.h"
 #include "core/base/str.h"
 
 enum { TAGS_MAX = 32 };
@@ -20,30 +21,27 @@ char *dkim_record_value(const char *key)
 	return mem_printf("v=DKIM1; k=rsa; p=%s", key);
 }
 
-/* Returns the text without blanks and base64 padding. The caller frees it. */
-static char *bare(const char *text)
+/* Returns the base64 without blanks and padding. The caller frees it. */
+static char *bare_key(struct span text)
 {
 	struct buf out = BUF_INIT;
 
 	buf_add_str(&out, "");
-	for (; *text; text++)
-		if (!ascii_is_space(*text))
-			buf_add_char(&out, *text);
+	for (size_t i = 0; i < text.len; i++)
+		if (!ascii_is_space(text.data[i]))
+			buf_add_char(&out, text.data[i]);
 	while (out.len > 0 && out.data[out.len - 1] == '=')
 		out.data[--out.len] = '\0';
 	return buf_take(&out);
 }
 
 /* True if the colon-separated list has the word, or `all`, which stands for every word. */
-static bool has_word(const char *list, const char *word, const char *all)
+static bool has_word(struct span list, const char *word, const char *all)
 {
-	_cleanup_strv_ struct strv items = STRV_INIT;
+	while (list.len > 0) {
+		struct span item = span_trim(span_cut(&list, ':'));
 
-	strv_split(&items, list, ':');
-	for (size_t i = 0; i < items.n; i++) {
-		_cleanup_free_ char *item = str_trim(items.items[i], strlen(items.items[i]));
-
-		if (str_eq(item, word) || (all && str_eq(item, all)))
+		if (span_is(item, word) || (all && span_is(item, all)))
 			return true;
 	}
 	return false;
@@ -51,39 +49,37 @@ static bool has_word(const char *list, const char *word, const char *all)
 
 enum dkim_record dkim_record_parse(const char *text, char **key_r)
 {
-	_cleanup_strv_ struct strv tags = STRV_INIT, names = STRV_INIT;
+	struct span rest = {text, strlen(text)};
+	_cleanup_strv_ struct strv names = STRV_INIT;
 	_cleanup_free_ char *key = NULL;
 	bool is_rsa = true, is_valid = true;
 
-	strv_split(&tags, text, ';');
-	if (tags.n > TAGS_MAX)
-		return DKIM_RECORD_INVALID;
-	for (size_t i = 0; i < tags.n; i++) {
-		_cleanup_free_ char *tag = str_trim(tags.items[i], strlen(tags.items[i]));
-		size_t len = strcspn(tag, "=");
-		_cleanup_free_ char *name = str_trim(tag, len);
-		_cleanup_free_ char *value = NULL;
+	for (int i = 0; rest.len > 0; i++) {
+		struct span value = span_trim(span_cut(&rest, ';')), tag;
+		char *name;
 
-		if (*tag == '\0')
+		if (value.len == 0)
 			continue;
-		if (tag[len] == '\0')
+		if (i == TAGS_MAX || memchr(value.data, '=', value.len) == NULL)
 			return i == 0 ? DKIM_RECORD_NONE : DKIM_RECORD_INVALID;
-		value = str_trim(tag + len + 1, strlen(tag + len + 1));
+		tag = span_trim(span_cut(&value, '='));
+		value = span_trim(value);
+		name = mem_dup(tag.data, tag.len);
 		is_valid &= !strv_has(&names, name);
-		strv_add(&names, name);
+		strv_take(&names, name);
 		if (str_eq(name, "v")) {
 			/* v= must be the first tag, if there is one. */
-			if (!str_eq(value, "DKIM1"))
+			if (!span_is(value, "DKIM1"))
 				return DKIM_RECORD_NONE;
 			is_valid &= i == 0;
 		} else if (str_eq(name, "k")) {
-			is_rsa = str_eq(value, "rsa");
+			is_rsa = span_is(value, "rsa");
 		} else if (str_eq(name, "h")) {
 			is_valid &= has_word(value, "sha256", NULL);
 		} else if (str_eq(name, "s")) {
 			is_valid &= has_word(value, "email", "*");
 		} else if (str_eq(name, "p") && key == NULL) {
-			key = bare(value);
+			key = bare_key(value);
 		}
 	}
 	if (!strv_has(&names, "p") && !strv_has(&names, "v"))
@@ -99,7 +95,8 @@ enum dkim_record dkim_record_parse(const char *text, char **key_r)
 enum dkim_result dkim_check(struct dns *dns, const char *domain, const struct dkim_key_public *key)
 {
 	_cleanup_free_ char *name = dkim_record_name(domain, key->selector);
-	_cleanup_free_ char *found = NULL, *wanted = bare(key->key);
+	_cleanup_free_ char *found = NULL,
+			    *wanted = bare_key((struct span){key->key, strlen(key->key)});
 	_cleanup_strv_ struct strv texts = STRV_INIT;
 	enum dkim_record record = DKIM_RECORD_NONE;
 

@@ -10,6 +10,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/cidr.h"
+#include "core/base/span.h"
 #include "core/base/str.h"
 #include "core/dns/spf.h"
 
@@ -152,82 +153,64 @@ static char *spf_value(const struct dns_host *host)
 	return buf_take(&value);
 }
 
-/* Sets the value to the published record with this host's mechanisms put first: a second SPF
- * record would make both invalid. */
-static void add_to_spf(struct dns_record *record, const char *found)
-{
-	const char *own = record->value + strlen("v=spf1");
-	size_t own_len = strlen(own) - strlen(" ~all");
-	char *value = mem_printf("v=spf1%.*s%s", (int)own_len, own, found + strlen("v=spf1"));
-
-	make_short_line(value);
-	free(record->value);
-	record->value = value;
-}
-
 static void check_spf(struct dns *dns, const char *domain, const struct dns_host *host,
 	struct dns_records *records)
 {
 	struct dns_record *record = add_dns_record(
 		records, "SPF", "TXT", mem_strdup(domain), spf_value(host));
-	const char *address = host->addresses->n ? host->addresses->items[0] : "0.0.0.0";
-	enum spf_result result = SPF_NONE;
+	_cleanup_free_ char *found = NULL;
+	const char *address;
+	enum spf_result result;
+	size_t i = 0;
 
-	for (size_t i = 0; i == 0 || i < host->addresses->n; i++) {
-		_cleanup_free_ char *found = NULL;
-
-		if (host->addresses->n)
-			address = host->addresses->items[i];
+	do {
+		free(found);
+		address = host->addresses->n ? host->addresses->items[i] : "0.0.0.0";
 		result = spf_check(dns, domain, address, &found);
-		if (result == SPF_PASS && i + 1 < host->addresses->n)
-			continue;
-		if (result == SPF_NONE)
-			judge(record, DNS_STATUS_MISSING, "there is no SPF record%s",
-				record->value ? "" : UNKNOWN_HOST);
-		else if (result == SPF_PERMERROR)
-			judge(record, DNS_STATUS_WRONG,
-				"not valid: several records, more than 10 look-ups, or a term "
-				"that nobody knows%s%s",
-				found ? ": " : "", found ? found : "");
-		else if (found == NULL)
-			judge(record, DNS_STATUS_UNKNOWN, OFFLINE);
-		else if (host->addresses->n == 0)
-			judge(record, DNS_STATUS_UNKNOWN,
-				"from which address mail goes out is not known (dns.addresses): %s",
-				found);
-		else if (result == SPF_PASS)
-			judge(record, DNS_STATUS_VERIFIED, "%s", found);
-		else if (result == SPF_UNKNOWN)
-			judge(record, DNS_STATUS_UNKNOWN, "it cannot be told for %s: %s", address,
-				found);
-		else
-			judge(record, DNS_STATUS_WRONG, "%s for %s: %s", spf_result_name(result),
-				address, found);
-		if (record->status == DNS_STATUS_WRONG && result != SPF_PERMERROR)
-			add_to_spf(record, found);
-		return;
+	} while (result == SPF_PASS && ++i < host->addresses->n);
+	if (result == SPF_NONE) {
+		judge(record, DNS_STATUS_MISSING, "there is no SPF record%s",
+			record->value ? "" : UNKNOWN_HOST);
+	} else if (result == SPF_PERMERROR) {
+		judge(record, DNS_STATUS_WRONG,
+			"not valid: several records, more than 10 look-ups, or a term "
+			"that nobody knows%s%s",
+			found ? ": " : "", found ? found : "");
+	} else if (found == NULL) {
+		judge(record, DNS_STATUS_UNKNOWN, OFFLINE);
+	} else if (host->addresses->n == 0) {
+		judge(record, DNS_STATUS_UNKNOWN,
+			"from which address mail goes out is not known (dns.addresses): %s", found);
+	} else if (result == SPF_PASS) {
+		judge(record, DNS_STATUS_VERIFIED, "%s", found);
+	} else if (result == SPF_UNKNOWN) {
+		judge(record, DNS_STATUS_UNKNOWN, "it cannot be told for %s: %s", address, found);
+	} else {
+		/* A second record would make both invalid: this host's mechanisms go to the front
+		 * of the published one. */
+		_cleanup_free_ char *own = TAKE_PTR(record->value);
+		const char *terms = own + strlen("v=spf1");
+
+		judge(record, DNS_STATUS_WRONG, "%s for %s: %s", spf_result_name(result), address,
+			found);
+		record->value = mem_printf("v=spf1%.*s%s", (int)(strlen(terms) - strlen(" ~all")),
+			terms, found + strlen("v=spf1"));
+		make_short_line(record->value);
 	}
 }
 
-/* Returns the value of a tag, such as p in `v=DMARC1; p=none`, without blanks; "" if it is
- * missing. The caller frees it. */
-static char *dmarc_tag(const char *text, const char *name)
+/* Returns the value of p= in `v=DMARC1; p=none`; "" if it is missing. */
+static struct span dmarc_policy(const char *record)
 {
-	_cleanup_strv_ struct strv tags = STRV_INIT;
+	struct span rest = {record, strlen(record)};
 
-	strv_split(&tags, text, ';');
-	for (size_t i = 0; i < tags.n; i++) {
-		_cleanup_free_ char *tag = str_trim(tags.items[i], strlen(tags.items[i]));
-		struct buf value = BUF_INIT;
+	while (rest.len > 0) {
+		struct span value = span_cut(&rest, ';');
 
-		if (!str_starts(tag, name) || tag[strlen(name)] != '=')
-			continue;
-		for (const char *p = tag + strlen(name) + 1; *p; p++)
-			if (!ascii_is_space(*p))
-				buf_add_char(&value, *p);
-		return buf_take(&value);
+		if (span_is(span_trim(span_cut(&value, '=')), "p"))
+			return span_trim(value);
 	}
-	return mem_strdup("");
+	return rest;
 }
 
 /* Finds the DMARC record of the domain, or of the nearest domain above it. (RFC 7489 6.6.3 goes
@@ -256,8 +239,9 @@ static void check_dmarc(
 {
 	struct dns_record *record = add_dns_record(records, "DMARC", "TXT",
 		mem_printf("_dmarc.%s", domain), mem_strdup("v=DMARC1; p=none"));
-	_cleanup_free_ char *text = NULL, *policy = NULL;
+	_cleanup_free_ char *text = NULL;
 	const char *where = NULL;
+	struct span policy;
 	int found = find_dmarc(dns, domain, &text, &where);
 
 	if (found <= 0) {
@@ -265,13 +249,13 @@ static void check_dmarc(
 			found < 0 ? OFFLINE : "there is no DMARC record");
 		return;
 	}
-	policy = dmarc_tag(text, "p");
+	policy = dmarc_policy(text);
 	/* The checks are of the domain itself, so they are aligned, even strictly. */
-	if (!str_eq(policy, "none") && !passes)
+	if (!span_is(policy, "none") && !passes)
 		judge(record, DNS_STATUS_WRONG,
-			"p=%s, and neither SPF passes nor is a key of the signer published (DKIM): "
+			"p=%.*s, and neither SPF passes nor is a key of the signer published (DKIM): "
 			"receivers refuse mail: %s",
-			policy, text);
+			(int)policy.len, policy.data, text);
 	else
 		judge(record, DNS_STATUS_VERIFIED, "%s (of %s)", text, where);
 }

@@ -59,23 +59,6 @@ static enum spf_result find_spf_record(struct dns *dns, const char *domain, char
 	return record ? SPF_PASS : SPF_NONE;
 }
 
-/* The `:DOMAIN/BITS//BITS6` of a term. */
-struct target {
-	char *domain;
-	const char *bits; /* "" if none */
-};
-
-static void split_target(const char *text, const char *domain, struct target *target_r)
-{
-	size_t len = strcspn(text, "/");
-
-	if (text[0] == ':')
-		target_r->domain = mem_dup(text + 1, len - 1);
-	else
-		target_r->domain = mem_strdup(domain);
-	target_r->bits = text + len;
-}
-
 /* True if the address is in the network of the other address with this prefix length; -1: all
  * bits. */
 static bool is_near(const struct evaluation *all, const char *other, int64_t bits)
@@ -125,28 +108,27 @@ static bool is_in_network(const struct evaluation *all, const char *text)
 static enum spf_result evaluate_domain(
 	struct evaluation *all, const char *domain, char **record_r, int depth);
 
-/* Matches the address with the hosts of `a` or `mx`; returns as match_mechanism(). */
+/* Matches the address with the hosts of `a` or `mx`, whose target is `:DOMAIN/BITS//BITS6` or a
+ * part of it; returns as match_mechanism(). */
 static enum spf_result match_hosts(
-	struct evaluation *all, const char *text, const char *domain, bool mx)
+	struct evaluation *all, const char *target, const char *domain, bool mx)
 {
 	_cleanup_strv_ struct strv hosts = STRV_INIT, addresses = STRV_INIT;
-	struct target target;
-	int found = 1;
+	const char *bits = strchrnul(target, '/');
+	_cleanup_free_ char *name = *target == ':'
+					    ? mem_dup(target + 1, (size_t)(bits - target) - 1)
+					    : mem_strdup(domain);
 
-	split_target(text, domain, &target);
-	if (mx)
-		found = dns_mx(all->dns, target.domain, &hosts);
-	else
-		strv_add(&hosts, target.domain);
-	for (size_t i = 0; found >= 0 && i < hosts.n && i < MX_MAX; i++)
-		if (*hosts.items[i] && dns_addresses(all->dns, hosts.items[i], &addresses) < 0)
-			found = -1;
-	free(target.domain);
-	if (found < 0)
+	if (!mx)
+		strv_add(&hosts, name);
+	else if (dns_mx(all->dns, name, &hosts) < 0)
 		return SPF_UNKNOWN;
+	for (size_t i = 0; i < hosts.n && i < MX_MAX; i++)
+		if (*hosts.items[i] && dns_addresses(all->dns, hosts.items[i], &addresses) < 0)
+			return SPF_UNKNOWN;
 	for (size_t i = 0; i < addresses.n; i++)
 		if (is_near(all, addresses.items[i],
-			    bits_of(target.bits, strchr(addresses.items[i], ':') != NULL)))
+			    bits_of(bits, strchr(addresses.items[i], ':') != NULL)))
 			return SPF_PASS;
 	return addresses.n == 0 && ++all->voids > VOID_MAX ? SPF_PERMERROR : SPF_NEUTRAL;
 }
@@ -195,42 +177,36 @@ static enum spf_result match_mechanism(
 	return SPF_UNKNOWN;
 }
 
-static enum spf_result evaluate_spf(
-	struct evaluation *all, const char *record, const char *domain, int depth)
+static enum spf_result evaluate_domain(
+	struct evaluation *all, const char *domain, char **record_r, int depth)
 {
+	static const char qualifiers[] = "+-~?";
+	static const enum spf_result results[] = {SPF_PASS, SPF_FAIL, SPF_SOFTFAIL, SPF_NEUTRAL};
 	_cleanup_strv_ struct strv terms = STRV_INIT;
 	const char *redirect = NULL;
+	enum spf_result result = find_spf_record(all->dns, domain, record_r);
 
-	strv_split(&terms, record, ' ');
+	if (result != SPF_PASS)
+		return result;
+	if (depth > LOOK_UPS_MAX)
+		return SPF_PERMERROR;
+	strv_split(&terms, *record_r, ' ');
 	for (size_t i = 1; i < terms.n; i++) {
-		const char *term = terms.items[i];
-		enum spf_result result = SPF_PASS, match;
+		const char *term = terms.items[i], *qualifier = strchr(qualifiers, *term);
+		enum spf_result match;
 
 		if (str_starts_nocase(term, "redirect="))
 			redirect = term + strlen("redirect=");
 		if (*term == '\0' || strchr(term, '='))
 			continue;
-		switch (*term) {
-		case '-':
-			result = SPF_FAIL;
-			break;
-		case '~':
-			result = SPF_SOFTFAIL;
-			break;
-		case '?':
-			result = SPF_NEUTRAL;
-			break;
-		default:
-			break;
-		}
-		term += strchr("+-~?", *term) != NULL;
-		match = match_mechanism(all, term, domain, depth);
+		match = match_mechanism(all, term + (qualifier != NULL), domain, depth);
+		if (match == SPF_PASS)
+			return qualifier ? results[qualifier - qualifiers] : SPF_PASS;
 		if (match != SPF_NEUTRAL)
-			return match == SPF_PASS ? result : match;
+			return match;
 	}
 	if (redirect) {
 		_cleanup_free_ char *other = NULL;
-		enum spf_result result;
 
 		if (strchr(redirect, '%'))
 			return SPF_UNKNOWN;
@@ -240,18 +216,6 @@ static enum spf_result evaluate_spf(
 		return result == SPF_NONE ? SPF_PERMERROR : result;
 	}
 	return SPF_NEUTRAL;
-}
-
-static enum spf_result evaluate_domain(
-	struct evaluation *all, const char *domain, char **record_r, int depth)
-{
-	enum spf_result result = find_spf_record(all->dns, domain, record_r);
-
-	if (result != SPF_PASS)
-		return result;
-	if (depth > LOOK_UPS_MAX)
-		return SPF_PERMERROR;
-	return evaluate_spf(all, *record_r, domain, depth);
 }
 
 enum spf_result spf_check(struct dns *dns, const char *domain, const char *address, char **record_r)
