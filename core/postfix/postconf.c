@@ -259,18 +259,6 @@ static bool is_table(const char *text)
 	return strchr(text, ':') != NULL;
 }
 
-/* Takes ownership of text. */
-static void add_item(struct postconf_domains *domains, size_t list, char *text, bool excepted)
-{
-	struct item *item;
-
-	domains->items = mem_append(domains->items, domains->n, sizeof(*domains->items));
-	item = &domains->items[domains->n++];
-	*item = (struct item){.text = text, .list = list, .excepted = excepted};
-	if (!is_table(text))
-		addr_domain_normalize(text, &item->name, NULL);
-}
-
 static int add_items(struct postconf_domains *domains, size_t list, const char *text,
 	bool all_excepted, int depth);
 
@@ -299,19 +287,25 @@ static int add_items(struct postconf_domains *domains, size_t list, const char *
 	bool all_excepted, int depth)
 {
 	bool excepted = false;
-	char *item;
+	char *word;
 
-	for (; (item = postconf_item(&text, &excepted)); excepted = false) {
+	for (; (word = postconf_item(&text, &excepted)); excepted = false) {
+		struct item *item;
+
 		excepted |= all_excepted;
-		if (item[0] == '/') {
-			int result = add_file(domains, list, item, excepted, depth);
+		if (word[0] == '/') {
+			int result = add_file(domains, list, word, excepted, depth);
 
-			free(item);
+			free(word);
 			if (result < 0)
 				return -1;
-		} else {
-			add_item(domains, list, item, excepted);
+			continue;
 		}
+		domains->items = mem_append(domains->items, domains->n, sizeof(*domains->items));
+		item = &domains->items[domains->n++];
+		*item = (struct item){.text = word, .list = list, .excepted = excepted};
+		if (!is_table(word))
+			addr_domain_normalize(word, &item->name, NULL);
 	}
 	return 0;
 }

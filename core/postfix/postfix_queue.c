@@ -104,24 +104,11 @@ bool queue_item_came_by(const struct queue_item *item, int64_t came_us)
 	return item->arrival_s <= came_us / 1000000 + SLACK_S;
 }
 
-/* Parses a time as in postconf(5): `5d`, `300s`, or `5` in the parameter's default unit.
- * Returns -1 if it is invalid or exceeds Postfix's int. */
-static int64_t read_duration(const char *value, int64_t own_s)
-{
-	const struct unit units[] = {
-		{"", own_s}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", DAY_S}, {"w", 7 * DAY_S}, {0}};
-	int64_t seconds;
-
-	if (str_amount(value, units, &seconds) < 0 || seconds > INT32_MAX)
-		return -1;
-	return seconds;
-}
-
 int postfix_queue_times(const struct conf *conf, struct queue_times *times_r, struct err *err)
 {
 	static const char *const names[] = {"minimal_backoff_time", "maximal_backoff_time",
 		"maximal_queue_lifetime", "bounce_queue_lifetime"};
-	static const int64_t units_s[] = {1, 1, DAY_S, DAY_S};
+	static const int64_t own_units_s[] = {1, 1, DAY_S, DAY_S};
 	char *values[ARRAY_SIZE(names)];
 	int64_t seconds[ARRAY_SIZE(names)];
 	int result = 0;
@@ -130,8 +117,13 @@ int postfix_queue_times(const struct conf *conf, struct queue_times *times_r, st
 		0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		seconds[i] = read_duration(values[i], units_s[i]);
-		if (seconds[i] < 0)
+		/* A time of postconf(5): `5d`, `300s`, or `5` in the parameter's own unit. Postfix
+		 * has it in an int. */
+		const struct unit units[] = {{"", own_units_s[i]}, {"s", 1}, {"m", 60}, {"h", 3600},
+			{"d", DAY_S}, {"w", 7 * DAY_S}, {0}};
+
+		if (str_amount(values[i], units, &seconds[i]) < 0 || seconds[i] < 0 ||
+			seconds[i] > INT32_MAX)
 			result = err_set(err, ERR_CONFIG, "Postfix's %s is no time: \"%s\"",
 				names[i], values[i]);
 		free(values[i]);
@@ -239,24 +231,6 @@ static int read_queue_item(char *line, struct queue_item *item, struct err *err)
 	return 0;
 }
 
-static int walk(FILE *lines, int (*on_item)(void *arg, struct queue_item *item, struct err *err),
-	void *arg, struct err *err)
-{
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
-	int result = 0;
-
-	while (result == 0 && getline(&line, &size, lines) > 0) {
-		struct queue_item item;
-
-		if (read_queue_item(line, &item, err) < 0)
-			return -1;
-		result = on_item(arg, &item, err);
-		queue_item_clear(&item);
-	}
-	return result;
-}
-
 int postfix_queue_list_start(
 	const struct postfix_queue *queue, struct queue_listing *listing_r, struct err *err)
 {
@@ -306,19 +280,28 @@ int postfix_queue_each(const struct postfix_queue *queue,
 	int (*on_item)(void *arg, struct queue_item *item, struct err *err), void *arg,
 	struct err *err)
 {
+	_cleanup_free_ char *line = NULL;
 	struct queue_listing listing;
-	int result = -1;
+	int result = 0;
+	size_t size = 0;
 	FILE *lines;
 
 	if (postfix_queue_list_start(queue, &listing, err) < 0)
 		return -1;
 	lines = fdopen(fcntl(listing.lines, F_DUPFD_CLOEXEC, 3), "r");
-	if (lines == NULL) {
-		err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
-	} else {
-		result = walk(lines, on_item, arg, err);
-		fclose(lines);
+	if (lines == NULL)
+		result = err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
+	while (result == 0 && getline(&line, &size, lines) > 0) {
+		struct queue_item item;
+
+		result = read_queue_item(line, &item, err);
+		if (result == 0) {
+			result = on_item(arg, &item, err);
+			queue_item_clear(&item);
+		}
 	}
+	if (lines)
+		fclose(lines);
 	if (result != 0) {
 		postfix_queue_list_end(&listing, NULL);
 		return result < 0 ? -1 : 0;

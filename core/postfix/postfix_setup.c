@@ -66,21 +66,6 @@ static const char *tail_of(const char *socket)
 	return tail ? tail : socket;
 }
 
-/* Returns our item in a list of milters, and if another one precedes it; NULL if there is none. */
-static char *find_ours(const char *list, const char *socket, bool *behind_r)
-{
-	bool excepted;
-	char *item;
-
-	*behind_r = false;
-	for (; (item = postconf_item(&list, &excepted)) != NULL; *behind_r = true) {
-		if (strstr(item, tail_of(socket)))
-			return item;
-		free(item);
-	}
-	return NULL;
-}
-
 /* True if the milter's default action is tempfail; an item may have its own: `{ unix:a,
  * default_action = tempfail }`. */
 static bool puts_off(const char *item, const char *action)
@@ -108,9 +93,15 @@ static void look_at_lists(
 	char *const values[static N], const char *socket, struct postfix_setup *setup)
 {
 	for (size_t i = SMTPD; i <= LOCAL; i++) {
-		bool behind;
-		_cleanup_free_ char *item = find_ours(values[i], socket, &behind);
+		_cleanup_free_ char *item = NULL;
+		const char *list = values[i];
+		bool excepted, behind = false;
 
+		for (; (item = postconf_item(&list, &excepted)); behind = true) {
+			if (strstr(item, tail_of(socket)))
+				break;
+			free(item);
+		}
 		*(i == SMTPD ? &setup->lacks_smtpd : &setup->lacks_local) = item == NULL;
 		if (item == NULL) {
 			keep_first(&setup->unchecked,
