@@ -19,6 +19,27 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
+/* The effect of an element on the text. */
+enum html_role {
+	HTML_INLINE, /* nothing except its breaks */
+	HTML_HIDDEN, /* its content is not shown */
+	HTML_BREAK,
+	HTML_RULE,
+	HTML_CELL,
+	HTML_PRE,
+	HTML_LIST,
+	HTML_NUMBERED,
+	HTML_ITEM,
+	HTML_LINK,
+	HTML_IMAGE,
+};
+
+struct html_element {
+	const char *name;
+	enum html_role role;
+	unsigned breaks; /* before and after; 2: an empty line */
+};
+
 static const struct html_element elements[] = {
 	{"a", HTML_LINK, 0},
 	{"address", HTML_INLINE, 2},
@@ -79,7 +100,8 @@ static int compare_element(const void *name, const void *element)
 	return strcmp(name, ((const struct html_element *)element)->name);
 }
 
-const struct html_element *html_elements_find(const char *name)
+/* Returns the row for a lower-case name; unknown names are inline elements. */
+static const struct html_element *find_element(const char *name)
 {
 	static const struct html_element other = {"", HTML_INLINE, 0};
 	const struct html_element *found = bsearch(
@@ -131,7 +153,8 @@ struct lines {
 	bool blank;               /* a blank is held back */
 	size_t kept;              /* blanks of preformatted text held back */
 	size_t indent;            /* of the following lines */
-	char marker[MARKER_SIZE]; /* written before the next text */
+	char marker[MARKER_SIZE]; /* such as "- ", written before the next text, within the indent
+				   */
 	size_t max;               /* limit of out; text beyond it is dropped */
 	/* How many blanks may still follow another blank. Tabs and indents could make the text
 	 * many times as long as the HTML; when this is used up, each run becomes one blank. */
@@ -252,12 +275,6 @@ static void lines_break(struct lines *lines, unsigned breaks)
 		lines->kept = 0;
 }
 
-/* Puts a marker, such as "- ", before the next text, within the indent. */
-static void lines_mark(struct lines *lines, const char *marker)
-{
-	snprintf(lines->marker, sizeof(lines->marker), "%s", marker);
-}
-
 /* An open element. */
 struct frame {
 	const struct html_element *element;
@@ -340,12 +357,13 @@ static struct frame *push_frame(struct html_render *render, const struct html_el
 
 static void begin_item(struct html_render *render, const struct frame *frame)
 {
-	char marker[MARKER_SIZE] = "- ";
 	struct frame *list = frame->list > 0 ? &render->frames[frame->list - 1] : NULL;
+	char *marker = render->lines.marker;
 
 	if (list && list->element->role == HTML_NUMBERED)
-		snprintf(marker, sizeof(marker), "%lld. ", (long long)list->number++);
-	lines_mark(&render->lines, marker);
+		snprintf(marker, MARKER_SIZE, "%lld. ", (long long)list->number++);
+	else
+		strcpy(marker, "- ");
 	render->lines.indent += strlen(marker);
 	if (render->lines.indent > INDENT_MAX)
 		render->lines.indent = INDENT_MAX;
@@ -374,7 +392,7 @@ struct html_render *html_render_new(size_t max)
 
 void html_render_open(struct html_render *render, const char *name, html_attributes list)
 {
-	const struct html_element *element = html_elements_find(name);
+	const struct html_element *element = find_element(name);
 	struct frame *frame = push_frame(render, element);
 	const char *value;
 
@@ -430,7 +448,7 @@ void html_render_close(struct html_render *render)
 			render->pre_n--;
 			break;
 		case HTML_ITEM:
-			lines_mark(&render->lines, "");
+			render->lines.marker[0] = '\0';
 			break;
 		case HTML_CELL:
 			render->lines.blank = true;

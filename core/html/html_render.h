@@ -27,28 +27,4 @@ size_t html_render_depth(const struct html_render *render);
 /* Frees the render and returns the text in the form of html_text(). The caller frees it. */
 char *html_render_finish(struct html_render *render);
 
-/* The effect of an element on the text. */
-enum html_role {
-	HTML_INLINE, /* nothing except its breaks */
-	HTML_HIDDEN, /* its content is not shown */
-	HTML_BREAK,
-	HTML_RULE,
-	HTML_CELL,
-	HTML_PRE,
-	HTML_LIST,
-	HTML_NUMBERED,
-	HTML_ITEM,
-	HTML_LINK,
-	HTML_IMAGE,
-};
-
-struct html_element {
-	const char *name;
-	enum html_role role;
-	unsigned breaks; /* before and after; 2: an empty line */
-};
-
-/* Returns the row for a lower-case name; unknown names are inline elements. */
-const struct html_element *html_elements_find(const char *name);
-
 #endif

@@ -93,39 +93,31 @@ struct piece {
 	size_t value_len;
 };
 
-/* Reads the value after `=` and returns what follows. */
-static const char *read_attribute_value(const char *at, struct piece *piece)
-{
-	const char *end;
-
-	at += strspn(at, BLANKS);
-	if (*at != '"' && *at != '\'') {
-		piece->value = at;
-		piece->value_len = strcspn(at, BLANKS ">");
-		return at + piece->value_len;
-	}
-	piece->value = at + 1;
-	end = strchrnul(at + 1, *at);
-	piece->value_len = (size_t)(end - piece->value);
-	return *end ? end + 1 : end;
-}
-
 /* Reads the next piece of a tag. False at the end of the tag, to which *at then points. */
 static bool next_piece(const char **at, struct piece *piece)
 {
-	const char *next = *at + strspn(*at, BLANKS "/");
-	size_t blanks;
+	const char *name = *at + strspn(*at, BLANKS "/"), *value;
 
-	*at = next;
-	if (*next == '\0' || *next == '>')
+	*at = name;
+	if (*name == '\0' || *name == '>')
 		return false;
-	*piece = (struct piece){.name = next};
-	piece->name_len = strcspn(next, BLANKS "/=>");
-	next += piece->name_len;
-	blanks = strspn(next, BLANKS);
-	if (next[blanks] == '=')
-		next = read_attribute_value(next + blanks + 1, piece);
-	*at = next;
+	*piece = (struct piece){.name = name, .name_len = strcspn(name, BLANKS "/=>")};
+	*at = name + piece->name_len;
+	value = *at + strspn(*at, BLANKS);
+	if (*value != '=')
+		return true;
+	value++;
+	value += strspn(value, BLANKS);
+	if (*value == '"' || *value == '\'') {
+		piece->value = value + 1;
+		piece->value_len = (size_t)(strchrnul(value + 1, *value) - piece->value);
+		*at = piece->value + piece->value_len;
+		*at += **at != '\0';
+	} else {
+		piece->value = value;
+		piece->value_len = strcspn(value, BLANKS ">");
+		*at = piece->value + piece->value_len;
+	}
 	return true;
 }
 
