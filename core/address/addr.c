@@ -40,59 +40,32 @@ static bool needs_idn(const char *text)
 	return false;
 }
 
-/* Returns the A-label form, or NULL if this version of IDNA does not allow the name. The caller
- * frees it. */
-static char *to_ascii(const char *text, int version)
-{
-	const int flags = version | IDN2_NFC_INPUT;
-	char *result = NULL, *copy;
-
-	if (!needs_idn(text))
-		return mem_strdup(text);
-	if (!str_utf8_valid(text, strlen(text)) ||
-		idn2_to_ascii_8z(text, &result, flags) != IDN2_OK)
-		return NULL;
-	copy = mem_strdup(result);
-	idn2_free(result);
-	return copy;
-}
-
-static const char *label_fault(const char *label, size_t len)
-{
-	if (len == 0)
-		return "a part between dots is empty";
-	if (len > LABEL_MAX)
-		return "a part between dots is longer than 63 bytes";
-	if (label[0] == '-' || label[len - 1] == '-')
-		return "a part between dots begins or ends with a hyphen";
-	for (size_t i = 0; i < len; i++)
-		if (!ascii_is_digit(label[i]) && label[i] != '-' &&
-			!(label[i] >= 'a' && label[i] <= 'z'))
-			return "it has a character that no domain name has";
-	return NULL;
-}
-
 /* Returns what is wrong with a lower-case ASCII name (RFC 1123 2.1), or NULL. */
 static const char *name_fault(const char *name)
 {
-	size_t labels = 0;
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 	const char *label = name;
 
 	if (*name == '\0')
 		return "it is empty";
 	if (strlen(name) > DOMAIN_MAX)
 		return "it is longer than 253 bytes";
-	for (;; labels++) {
-		const char *end = strchrnul(label, '.');
-		const char *fault = label_fault(label, (size_t)(end - label));
+	for (;;) {
+		size_t len = strcspn(label, ".");
 
-		if (fault)
-			return fault;
-		if (*end == '\0')
+		if (len == 0)
+			return "a part between dots is empty";
+		if (len > LABEL_MAX)
+			return "a part between dots is longer than 63 bytes";
+		if (label[0] == '-' || label[len - 1] == '-')
+			return "a part between dots begins or ends with a hyphen";
+		if (strspn(label, letters) < len)
+			return "it has a character that no domain name has";
+		if (label[len] == '\0')
 			break;
-		label = end + 1;
+		label += len + 1;
 	}
-	if (labels == 0)
+	if (label == name)
 		return "it has no dot";
 	/* No top-level domain is numeric: this is an IPv4 address. */
 	if (label[strspn(label, "0123456789")] == '\0')
@@ -100,17 +73,25 @@ static const char *name_fault(const char *name)
 	return NULL;
 }
 
+/* Reads the name in this version of IDNA. Returns what is wrong with it, or NULL. */
 static const char *normalize(const char *text, int version, char **domain_r)
 {
 	_cleanup_free_ char *name = NULL;
 	const char *fault;
+	char *converted;
 	size_t len;
 
 	if (strlen(text) > TEXT_MAX)
 		return "it is too long";
-	name = to_ascii(text, version);
-	if (name == NULL)
-		return "it has a character or a label that IDNA does not allow";
+	if (!needs_idn(text)) {
+		name = mem_strdup(text);
+	} else {
+		if (!str_utf8_valid(text, strlen(text)) ||
+			idn2_to_ascii_8z(text, &converted, version | IDN2_NFC_INPUT) != IDN2_OK)
+			return "it has a character or a label that IDNA does not allow";
+		name = mem_strdup(converted);
+		idn2_free(converted);
+	}
 	str_lower(name);
 	len = strlen(name);
 	if (len > 0 && name[len - 1] == '.')
@@ -184,19 +165,6 @@ static int read_display_name(const char *text, size_t len, char **name_r, struct
 	return 0;
 }
 
-/* Writes the name so that read_display_name() reads it back: unchanged, or quoted where it would be
- * misread. The caller frees it. */
-static char *write_name(const char *name)
-{
-	struct buf out = BUF_INIT;
-
-	if (strpbrk(name, "\"<") == NULL &&
-		(strpbrk(name, ",;") == NULL || strchr(name, '@') == NULL))
-		return mem_strdup(name);
-	mime_quoted_add(&out, name);
-	return buf_take(&out);
-}
-
 static bool is_atext(char c)
 {
 	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -238,25 +206,12 @@ static const char *dot_atom_fault(const char *text, size_t len)
 	return NULL;
 }
 
-/* Returns what is wrong with the content of a quoted string, or NULL. */
-static const char *content_fault(const char *content)
-{
-	if (*content == '\0')
-		return "nothing stands before the @";
-	if (strchr(content, '\t'))
-		return "it has a tab";
-	/* Postfix takes `@a:b` for a source route even inside quotes, and changes it to b. */
-	if (*content == '@')
-		return "the part before the @ begins with another @";
-	return NULL;
-}
-
 /* Writes a quoted local part as Postfix does: quotes only where needed, a backslash only before
  * `"` and `\`. So the staged address equals the one that the milter sees. */
 static const char *read_quoted(const char *text, size_t len, char **local_r)
 {
 	_cleanup_buf_ struct buf content = BUF_INIT, quoted = BUF_INIT;
-	const char *fault, *p;
+	const char *p;
 
 	for (size_t i = 1; i < len - 1; i++) {
 		if (text[i] == '\\')
@@ -268,9 +223,13 @@ static const char *read_quoted(const char *text, size_t len, char **local_r)
 		*local_r = buf_take(&content);
 		return NULL;
 	}
-	fault = content_fault(p);
-	if (fault)
-		return fault;
+	if (*p == '\0')
+		return "nothing stands before the @";
+	if (strchr(p, '\t'))
+		return "it has a tab";
+	/* Postfix takes `@a:b` for a source route even inside quotes, and changes it to b. */
+	if (*p == '@')
+		return "the part before the @ begins with another @";
 	mime_quoted_add(&quoted, p);
 	*local_r = buf_take(&quoted);
 	return NULL;
@@ -373,12 +332,18 @@ char *addr_spec(const struct addr *addr)
 
 char *addr_format(const struct addr *addr)
 {
-	_cleanup_free_ char *name = NULL;
+	const char *name = addr->name;
+	struct buf out = BUF_INIT;
 
-	if (str_empty(addr->name))
+	if (str_empty(name))
 		return addr_spec(addr);
-	name = write_name(addr->name);
-	return mem_printf("%s <%s@%s>", name, addr->local, addr->domain);
+	/* Only a name that read_display_name() would misread gets quotes. */
+	if (strpbrk(name, "\"<") || (strpbrk(name, ",;") && strchr(name, '@')))
+		mime_quoted_add(&out, name);
+	else
+		buf_add_str(&out, name);
+	buf_printf(&out, " <%s@%s>", addr->local, addr->domain);
+	return buf_take(&out);
 }
 
 char *addr_folded(const char *address)

@@ -129,23 +129,23 @@ static const char *domain_fault(const struct token *tokens, size_t n)
 	return dot ? NULL : "its domain has no dot";
 }
 
-/* Unneeded quotes and backslashes are accepted: Postfix removes them as addr_parse() does. */
-static const char *quoted_fault(struct span quoted)
-{
-	_cleanup_free_ char *spec = mem_printf("%.*s@example.com", (int)quoted.len, quoted.data);
-	_cleanup_addr_ struct addr addr = {0};
-
-	return addr_parse(spec, &addr, NULL) < 0 ? "the part before the @ is none" : NULL;
-}
-
-/* Dots separate words. `|`, `%` and `!` count as letters. */
+/* Returns what is wrong with the local part made of these tokens, or NULL. Dots separate words.
+ * `|`,
+ * `%` and `!` count as letters. */
 static const char *local_fault(const struct token *tokens, size_t n)
 {
 	static const char wrong[] = "the part before the @ needs quotes";
 	bool word = false;
 
-	if (n == 1 && tokens[0].kind == QUOTED)
-		return quoted_fault(tokens[0].text);
+	/* Unneeded quotes and backslashes are accepted: Postfix removes them as addr_parse() does.
+	 */
+	if (n == 1 && tokens[0].kind == QUOTED) {
+		_cleanup_free_ char *spec = mem_printf(
+			"%.*s@example.com", (int)tokens[0].text.len, tokens[0].text.data);
+		_cleanup_addr_ struct addr addr = {0};
+
+		return addr_parse(spec, &addr, NULL) < 0 ? "the part before the @ is none" : NULL;
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct token *token = &tokens[i];
 

@@ -75,18 +75,6 @@ static void add_domain(struct scan *scan, char *domain)
 	free(domain);
 }
 
-static bool add_name(struct scan *scan, const char *name)
-{
-	char *domain;
-	bool valid = addr_domain_normalize(name, &domain, NULL) == 0;
-
-	if (valid)
-		add_domain(scan, domain);
-	if (addr_domain_transitional(name, &domain) == 0)
-		add_domain(scan, domain);
-	return valid;
-}
-
 /* Replaces other forms of the dot by dots. The caller frees the result. */
 static char *with_dots(const char *text, size_t len)
 {
@@ -125,7 +113,9 @@ static void add_parents(struct scan *scan, const char *text, size_t len)
 /* Adds len bytes of text if they are a domain or below one. */
 static void add_domain_text(struct scan *scan, const char *text, size_t len)
 {
-	_cleanup_free_ char *copy = NULL;
+	_cleanup_free_ char *name = NULL;
+	char *domain;
+	bool valid;
 
 	while (len > 0 && strchr(".-", text[len - 1]))
 		len--;
@@ -133,9 +123,14 @@ static void add_domain_text(struct scan *scan, const char *text, size_t len)
 		len--;
 	if (len == 0)
 		return;
-	copy = mem_dup(text, len);
-	if (!add_name(scan, copy))
-		add_parents(scan, copy, len);
+	name = mem_dup(text, len);
+	valid = addr_domain_normalize(name, &domain, NULL) == 0;
+	if (valid)
+		add_domain(scan, domain);
+	if (addr_domain_transitional(name, &domain) == 0)
+		add_domain(scan, domain);
+	if (!valid)
+		add_parents(scan, name, len);
 }
 
 static bool is_ascii_part(char c)
@@ -212,28 +207,22 @@ static void add_words(struct scan *scan, const char *text, const char *end)
 	}
 }
 
-/* Adds the domain after an @. Characters that no domain has do not end it for all readers. */
-static void add_at(struct scan *scan, const char *text)
-{
-	_cleanup_buf_ struct buf spaced = BUF_INIT;
-	size_t len;
-
-	while (*text && strchr(" \t\r\n\"[", *text))
-		text++;
-	len = add_domain_word(scan, text);
-	if (text[len] && strchr("!#$%&'*+/=?^_`{|}~-", text[len]))
-		add_words(scan, text + len, text + strcspn(text, " \t\r\n@<>()[],;:\"\\"));
-	if (ascii_is_space(text[len])) {
-		collect_spaced(text, &spaced);
-		add_domain_text(scan, buf_str(&spaced), spaced.len);
-	}
-}
-
-/* Adds the domain after each @. */
+/* Adds the domain after each @. Characters that no domain has do not end it for all readers. */
 static void scan_ats(struct scan *scan, const char *text)
 {
-	for (const char *at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
-		add_at(scan, at + 1);
+	for (const char *at = strchr(text, '@'); at; at = strchr(at + 1, '@')) {
+		const char *name = at + 1 + strspn(at + 1, " \t\r\n\"[");
+		size_t len = add_domain_word(scan, name);
+
+		if (name[len] && strchr("!#$%&'*+/=?^_`{|}~-", name[len]))
+			add_words(scan, name + len, name + strcspn(name, " \t\r\n@<>()[],;:\"\\"));
+		if (ascii_is_space(name[len])) {
+			_cleanup_buf_ struct buf spaced = BUF_INIT;
+
+			collect_spaced(name, &spaced);
+			add_domain_text(scan, buf_str(&spaced), spaced.len);
+		}
+	}
 }
 
 /* Adds each word that could be a domain. */
@@ -340,55 +329,19 @@ static bool scan_decoded(struct scan *scan, const char *text, const char *spec)
 	return other;
 }
 
-static bool has_one_at(const char *text)
-{
-	const char *at = strchr(text, '@');
-
-	return at && strchr(at + 1, '@') == NULL;
-}
-
 /* True if all readers agree with the strict reading of the text, which has no comments. */
 static bool all_see(const char *bare, const struct addr *addr)
 {
 	_cleanup_free_ char *outside = addr_reading_outside_quotes(bare);
 	_cleanup_strv_ struct strv seen = STRV_INIT;
 	_cleanup_scan_ struct scan scan = scan_begin(&seen);
+	const char *at = strchr(outside, '@');
 
 	/* Some programs decode encoded words (RFC 2047) where none are allowed. */
-	if (!has_one_at(outside) || strstr(addr->local, "=?"))
+	if (at == NULL || strchr(at + 1, '@') || strstr(addr->local, "=?"))
 		return false;
 	scan_ats(&scan, outside);
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
-}
-
-/* Fills the result for a mailbox that was parsed strictly. line is the field with comments and
- * undecoded bytes, bare is the line without comments. A domain that not all readers see makes
- * it unclear. */
-static void fill_clear(const struct addr *addr, const char *line, const char *bare,
-	bool has_comments, struct addr_header *header)
-{
-	_cleanup_free_ char *spec = addr_spec(addr);
-	const char *angle = strrchr(bare, '<');
-	_cleanup_free_ char *name = mem_dup(bare, angle ? (size_t)(angle - bare) : 0);
-	_cleanup_scan_ struct scan scan = {0};
-	bool other;
-	size_t n;
-
-	strv_add(&header->domains, addr->domain);
-	scan = scan_begin(&header->domains);
-	other = scan_visible(&scan, addr->name, spec);
-	if (has_comments) {
-		_cleanup_free_ char *decoded = mime_words_decode(line);
-
-		other |= scan_visible(&scan, decoded, NULL);
-	}
-	n = header->domains.n;
-	other |= scan_decoded(&scan, name, spec);
-	if (has_comments)
-		other |= scan_decoded(&scan, line, NULL);
-	header->unclear = header->domains.n > n;
-	if (!other && !header->unclear)
-		header->mailbox = TAKE_PTR(spec);
 }
 
 /* Reads the form of nearly all envelope senders, in which no reader sees anything else. */
@@ -406,17 +359,40 @@ static bool read_plain(const char *value, struct addr_header *header)
 	return true;
 }
 
+/* Reads a strict mailbox that all readers understand alike. It is unclear if people see another
+ * domain in the name or in a comment. Names in an unknown charset are common and do not affect the
+ * address. */
 static bool read_clear(const char *line, struct addr_header *header)
 {
 	_cleanup_free_ char *bare = addr_reading_without_comments(line);
+	_cleanup_free_ char *mended = mem_strdup(bare), *spec = NULL, *name = NULL;
+	_cleanup_scan_ struct scan scan = {0};
 	_cleanup_addr_ struct addr addr = {0};
-	_cleanup_free_ char *mended = mem_strdup(bare);
+	bool has_comments = !str_eq(bare, line), other;
+	const char *angle = strrchr(bare, '<');
+	size_t n;
 
-	/* Names in an unknown charset are common and do not affect the address. */
 	str_utf8_mend(mended);
 	if (addr_parse(mended, &addr, NULL) < 0 || !all_see(mended, &addr))
 		return false;
-	fill_clear(&addr, line, bare, !str_eq(bare, line), header);
+	spec = addr_spec(&addr);
+	name = mem_dup(bare, angle ? (size_t)(angle - bare) : 0);
+	strv_add(&header->domains, addr.domain);
+	scan = scan_begin(&header->domains);
+	other = scan_visible(&scan, addr.name, spec);
+	if (has_comments) {
+		_cleanup_free_ char *decoded = mime_words_decode(line);
+
+		other |= scan_visible(&scan, decoded, NULL);
+	}
+	/* A domain that only some ways of decoding show is one that not all readers see. */
+	n = header->domains.n;
+	other |= scan_decoded(&scan, name, spec);
+	if (has_comments)
+		other |= scan_decoded(&scan, line, NULL);
+	header->unclear = header->domains.n > n;
+	if (!other && !header->unclear)
+		header->mailbox = TAKE_PTR(spec);
 	return true;
 }
 

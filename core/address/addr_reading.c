@@ -43,24 +43,20 @@ char *addr_reading_without_comments(const char *text)
 	return buf_take(&out);
 }
 
-/* Returns the length of the quoted string at text, or of all the text if it is not closed. */
-static size_t open_quoted_len(const char *text)
-{
-	size_t i = 1;
-
-	while (text[i] && text[i] != '"')
-		i += text[i] == '\\' && text[i + 1] ? 2 : 1;
-	return text[i] ? i + 1 : i;
-}
-
 char *addr_reading_outside_quotes(const char *text)
 {
 	struct buf out = BUF_INIT;
 
 	while (*text) {
-		size_t len = *text == '"' ? open_quoted_len(text) : 1;
+		bool quoted = *text == '"';
+		size_t len = 1;
 
-		if (*text != '"' || text[len] == '@')
+		if (quoted) {
+			while (text[len] && text[len] != '"')
+				len += text[len] == '\\' && text[len + 1] ? 2 : 1;
+			len += text[len] == '"';
+		}
+		if (!quoted || text[len] == '@')
 			buf_add(&out, text, len);
 		text += len;
 	}
@@ -87,14 +83,6 @@ static const struct {
 	{0xe0000, 0xe0fff},
 };
 
-static bool is_ignorable(gunichar c)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(ignorable); i++)
-		if (c >= ignorable[i].first && c <= ignorable[i].last)
-			return true;
-	return false;
-}
-
 static bool does_not_show(gunichar c)
 {
 	if (c < 0x80)
@@ -107,8 +95,12 @@ static bool does_not_show(gunichar c)
 	case G_UNICODE_PARAGRAPH_SEPARATOR:
 		return true;
 	default:
-		return is_ignorable(c);
+		break;
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(ignorable); i++)
+		if (c >= ignorable[i].first && c <= ignorable[i].last)
+			return true;
+	return false;
 }
 
 /* Returns the address character that this one looks like; itself for most. */
@@ -258,33 +250,27 @@ static void add_read(
 	add_reading(texts, text);
 }
 
-static void add_guesses(struct strv *texts, const char *value, struct mime_words_reading reading)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, keep_charsets);
-	for (size_t i = 0; i < ARRAY_SIZE(guesses); i++) {
-		reading.charset = guesses[i].charset;
-		reading.everywhere = guesses[i].everywhere;
-		add_read(texts, value, &reading);
-	}
-}
-
 static void add_ways(struct strv *texts, const char *value)
 {
-	bool has_question = mime_words_doubtful(value);
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	size_t guesses_n = mime_words_doubtful(value) ? ARRAY_SIZE(guesses) : 0;
 	unsigned n = strstr(value, "=?") ? JOINED | WIDE | APART : 0;
 
+	if (guesses_n > 0)
+		pthread_once(&once, keep_charsets);
 	for (unsigned way = 0; way <= n; way++) {
-		const struct mime_words_reading reading = {
+		struct mime_words_reading reading = {
 			.joined = way & JOINED,
 			.wide = way & WIDE,
 			.apart = way & APART,
 		};
 
 		add_read(texts, value, &reading);
-		if (has_question)
-			add_guesses(texts, value, reading);
+		for (size_t i = 0; i < guesses_n; i++) {
+			reading.charset = guesses[i].charset;
+			reading.everywhere = guesses[i].everywhere;
+			add_read(texts, value, &reading);
+		}
 	}
 }
 

@@ -29,33 +29,26 @@ enum {
 	PARAM_VALUE_MAX = 8 * 1024, /* of a field; longer ones are cut */
 };
 
-/* Reads a mailbox. A name that addr_parse() would not read back is left out. Returns 0, or -1
- * if the address is malformed. */
-static int read_mailbox(const char *spec, const char *raw_name, struct addr *addr_r)
-{
-	_cleanup_addr_ struct addr again = {0};
-	_cleanup_free_ char *name = NULL, *text = NULL;
-
-	if (addr_parse(spec, addr_r, NULL) < 0)
-		return -1;
-	name = mime_words_decode(raw_name);
-	if (!mime_header_value_valid(name))
-		return 0;
-	text = addr_format(&(struct addr){name, addr_r->local, addr_r->domain});
-	if (addr_parse(text, &again, NULL) == 0 && addr_equal(&again, addr_r)) {
-		free(addr_r->name);
-		addr_r->name = TAKE_PTR(again.name);
-	}
-	return 0;
-}
-
-static void on_mailbox(void *user, const char *spec, const char *name)
+static void on_mailbox(void *user, const char *spec, const char *raw_name)
 {
 	struct addr_list *list = user;
+	_cleanup_free_ char *name = mime_words_decode(raw_name);
 	struct addr addr;
 
-	if (list->n < ADDRS_MAX && read_mailbox(spec, name, &addr) == 0)
-		*addr_list_add(list) = addr;
+	if (list->n >= ADDRS_MAX || addr_parse(spec, &addr, NULL) < 0)
+		return;
+	/* A name that addr_parse() would not read back is left out. */
+	if (mime_header_value_valid(name)) {
+		_cleanup_free_ char *text = addr_format(
+			&(struct addr){name, addr.local, addr.domain});
+		_cleanup_addr_ struct addr again = {0};
+
+		if (addr_parse(text, &again, NULL) == 0 && addr_equal(&again, &addr)) {
+			free(addr.name);
+			addr.name = TAKE_PTR(again.name);
+		}
+	}
+	*addr_list_add(list) = addr;
 }
 
 /* Appends the mailboxes of a field like To, also those inside groups. */
@@ -92,33 +85,27 @@ static void entity_clear(struct entity *entity)
 	free(entity->encoding);
 }
 
-static void keep_field(struct entity *entity, const struct mime_scan_field *field)
-{
-	struct mime_scan_field bounded = *field;
-	char **value;
-
-	if (mime_scan_is(field, "Content-Type"))
-		value = &entity->type;
-	else if (mime_scan_is(field, "Content-Disposition"))
-		value = &entity->disposition;
-	else if (mime_scan_is(field, "Content-Transfer-Encoding"))
-		value = &entity->encoding;
-	else if (mime_scan_is(field, "Content-ID"))
-		value = &entity->content_id;
-	else
-		return;
-	if (bounded.value.len > PARAM_VALUE_MAX)
-		bounded.value.len = PARAM_VALUE_MAX;
-	if (*value == NULL)
-		*value = mime_scan_value(&bounded);
-}
-
 static void read_entity(struct span text, struct entity *entity)
 {
+	const struct {
+		const char *name;
+		char **value;
+	} wanted[] = {
+		{"Content-Type", &entity->type},
+		{"Content-Disposition", &entity->disposition},
+		{"Content-Transfer-Encoding", &entity->encoding},
+		{"Content-ID", &entity->content_id},
+	};
 	struct mime_scan_field field;
 
 	while (mime_scan_field(&text, &field))
-		keep_field(entity, &field);
+		for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+			if (*wanted[i].value || !mime_scan_is(&field, wanted[i].name))
+				continue;
+			if (field.value.len > PARAM_VALUE_MAX)
+				field.value.len = PARAM_VALUE_MAX;
+			*wanted[i].value = mime_scan_value(&field);
+		}
 	mime_scan_empty_line(&text);
 	entity->content = text;
 }
