@@ -116,6 +116,13 @@ static const char *const copies[] = {
 	"received:",
 	"mime-version:",
 };
+/* Names of mail systems in From. */
+static const char *const daemons[] = {"mailer-daemon", "mailerdaemon", "postmaster",
+	"mail delivery", "mail-daemon", "mdaemon", "microsoftexchange"};
+/* Subjects of automatic replies. */
+static const char *const answers[] = {"automatic reply", "auto reply", "autoreply", "auto-reply",
+	"auto:", "out of office", "out of the office", "abwesen", "automatische antwort",
+	"vacation"};
 
 static bool has_one_of(const char *lowered, const char *const *words, size_t n)
 {
@@ -130,14 +137,11 @@ static bool has_one_of(const char *lowered, const char *const *words, size_t n)
  * frees it. */
 static char *one_line(const char *text, size_t len)
 {
+	struct span said = span_trim((struct span){text, len});
+	char *line = mem_dup(
+		said.data, said.len < RETURN_TEXT_MAX + 4 ? said.len : RETURN_TEXT_MAX + 4);
 	size_t kept;
-	char *line;
 
-	while (len > 0 && ascii_is_space(*text)) {
-		text++;
-		len--;
-	}
-	line = mem_dup(text, len < RETURN_TEXT_MAX + 4 ? len : RETURN_TEXT_MAX + 4);
 	for (char *p = line; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == '\x7f')
 			*p = ' ';
@@ -322,6 +326,9 @@ static void read_delivery_status(struct span text, struct return_message *messag
 	struct mime_scan_field field;
 	struct span line;
 
+	/* The part may report only delays. */
+	if (message->kind == RETURN_UNREAD)
+		message->kind = RETURN_NOTICE;
 	while (text.len > 0) {
 		bool has_field = mime_scan_field(&text, &field);
 		bool is_next = has_field && has_recipient && recipient.final &&
@@ -425,39 +432,32 @@ static void read_original(struct span text, struct return_message *message)
 	}
 }
 
-static bool is_type(const struct mime_file *file, const char *type)
-{
-	return file->type && str_eq_nocase(file->type, type);
-}
-
 static void read_report_parts(const struct mime_files *files, struct return_message *message)
 {
-	for (size_t i = 0; i < files->n; i++) {
-		const struct mime_file *file = &files->items[i];
-		_cleanup_buf_ struct buf content = BUF_INIT;
-		struct span text;
+	static const struct {
+		const char *type;
+		void (*read)(struct span text, struct return_message *message);
+	} parts[] = {
+		{"message/delivery-status", read_delivery_status},
+		{"message/global-delivery-status", read_delivery_status},
+		{"message/feedback-report", read_feedback},
+		{"message/rfc822", read_original},
+		{"message/global", read_original},
+		{"text/rfc822-headers", read_original},
+		{"message/rfc822-headers", read_original},
+		{"message/global-headers", read_original},
+	};
 
-		if (!is_type(file, "message/delivery-status") &&
-			!is_type(file, "message/global-delivery-status") &&
-			!is_type(file, "message/feedback-report") &&
-			!is_type(file, "message/rfc822") && !is_type(file, "message/global") &&
-			!is_type(file, "text/rfc822-headers") &&
-			!is_type(file, "message/rfc822-headers") &&
-			!is_type(file, "message/global-headers"))
-			continue;
-		mime_file_content(file, &content);
-		text = (struct span){buf_str(&content), content.len};
-		if (is_type(file, "message/feedback-report")) {
-			read_feedback(text, message);
-		} else if (strstr(file->type, "delivery-status")) {
-			/* The part may report only delays. */
-			if (message->kind == RETURN_UNREAD)
-				message->kind = RETURN_NOTICE;
-			read_delivery_status(text, message);
-		} else {
-			read_original(text, message);
+	for (size_t i = 0; i < files->n; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
+			const struct mime_file *file = &files->items[i];
+			_cleanup_buf_ struct buf content = BUF_INIT;
+
+			if (file->type == NULL || !str_eq_nocase(file->type, parts[k].type))
+				continue;
+			mime_file_content(file, &content);
+			parts[k].read((struct span){buf_str(&content), content.len}, message);
 		}
-	}
 }
 
 /*
@@ -535,14 +535,14 @@ static bool is_heading(const char *line)
 	return len > 0 && line[len - 1] == ':';
 }
 
-/* Adds the new addresses of a line. Returns the rest of the line after the last of them, or
- * the whole line if it has none. */
-static const char *add_addresses(struct return_message *message, const char *line, bool *added_r)
+/* Adds the new addresses of a line. Returns the rest of the line after the last of them; NULL if it
+ * has none. */
+static const char *add_addresses(struct return_message *message, const char *line)
 {
-	size_t at = 0, behind = 0;
+	const char *behind = NULL;
+	size_t at = 0;
 	char *address;
 
-	*added_r = false;
 	while ((address = next_address(line, &at)) != NULL) {
 		struct return_recipient *added = NULL;
 
@@ -553,10 +553,9 @@ static const char *add_addresses(struct return_message *message, const char *lin
 			continue;
 		}
 		added->final = address;
-		*added_r = true;
-		behind = at;
+		behind = line + at + strspn(line + at, ">:)]., \t");
 	}
-	return *added_r ? line + behind + strspn(line + behind, ">:)]., \t") : line;
+	return behind;
 }
 
 /* The text after an address is its reason, up to the next address or the end of the paragraph. */
@@ -573,7 +572,6 @@ static void read_bounce_text(const char *text, struct return_message *message)
 		_cleanup_free_ char *lowered = mem_strdup(one);
 		size_t before = message->n;
 		const char *behind;
-		bool added;
 
 		str_lower(lowered);
 		if (is_copy_line(lowered)) {
@@ -581,14 +579,16 @@ static void read_bounce_text(const char *text, struct return_message *message)
 			read_original(rest, message);
 			break;
 		}
-		behind = add_addresses(message, one, &added);
-		if ((added || one[strspn(one, " \t")] == '\0') && said.len > 0) {
+		behind = add_addresses(message, one);
+		if ((behind || one[strspn(one, " \t")] == '\0') && said.len > 0) {
 			struct return_message told = *message;
 
 			told.n = before;
 			end_paragraph(&told, first, &said);
 			first = before;
 		}
+		if (behind == NULL)
+			behind = one;
 		if (first == message->n || behind[strspn(behind, " \t")] == '\0' ||
 			(said.len == 0 && is_heading(behind)) || said.len > RETURN_TEXT_MAX)
 			continue;
@@ -604,25 +604,6 @@ static void read_bounce_text(const char *text, struct return_message *message)
 	}
 }
 
-/* Exim and Gmail list the recipients in this field. */
-static void read_failed_field(const struct mime_scan_field *field, struct return_message *message)
-{
-	_cleanup_free_ char *value = value_of(field);
-	size_t at = 0;
-	char *address;
-
-	while ((address = next_address(value, &at)) != NULL) {
-		struct return_recipient *added = find_said_recipient(message, address)
-							 ? NULL
-							 : add_recipient(message);
-
-		if (added)
-			added->final = address;
-		else
-			free(address);
-	}
-}
-
 /* What the message's own header says. */
 struct head {
 	bool is_program;   /* From is a mail system */
@@ -630,14 +611,6 @@ struct head {
 	bool has_failed;   /* it has X-Failed-Recipients */
 	char *subject;
 };
-
-static bool is_daemon_name(const char *from)
-{
-	static const char *const names[] = {"mailer-daemon", "mailerdaemon", "postmaster",
-		"mail delivery", "mail-daemon", "mdaemon", "microsoftexchange"};
-
-	return HAS_ONE_OF(from, names);
-}
 
 static void read_return_head(struct span text, struct head *head, struct return_message *message)
 {
@@ -647,15 +620,16 @@ static void read_return_head(struct span text, struct head *head, struct return_
 		_cleanup_free_ char *value = value_of(&field);
 
 		if (mime_scan_is(&field, "X-Failed-Recipients")) {
+			/* Exim and Gmail list the recipients in this field. */
 			head->has_failed = true;
-			read_failed_field(&field, message);
+			add_addresses(message, value);
 		} else if (mime_scan_is(&field, "Date") && message->date_us == 0) {
 			if (mime_date_parse(value, &message->date_us) < 0)
 				message->date_us = 0;
 		}
 		str_lower(value);
 		if (mime_scan_is(&field, "From"))
-			head->is_program |= is_daemon_name(value);
+			head->is_program |= HAS_ONE_OF(value, daemons);
 		else if (mime_scan_is(&field, "Auto-Submitted"))
 			head->is_automatic |= str_starts(value, "auto-replied") ||
 					      str_starts(value, "auto-notified");
@@ -670,15 +644,6 @@ static void read_return_head(struct span text, struct head *head, struct return_
 		else if (mime_scan_is(&field, "Subject") && head->subject == NULL)
 			head->subject = TAKE_PTR(value);
 	}
-}
-
-static bool is_answer_subject(const char *subject)
-{
-	static const char *const words[] = {"automatic reply", "auto reply", "autoreply",
-		"auto-reply", "auto:", "out of office", "out of the office", "abwesen",
-		"automatische antwort", "vacation"};
-
-	return HAS_ONE_OF(subject, words);
 }
 
 /* Takes reasons from the text for recipients that are already known. */
@@ -724,7 +689,7 @@ static void read_words(
 			read_bounce_text(text, message);
 		if (message->n > 0)
 			message->kind = RETURN_FAILURE;
-	} else if (head->is_automatic || is_answer_subject(subject)) {
+	} else if (head->is_automatic || HAS_ONE_OF(subject, answers)) {
 		message->kind = RETURN_NOTICE;
 	}
 	if (message->kind != RETURN_FAILURE)

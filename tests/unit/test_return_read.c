@@ -143,6 +143,20 @@ static void leaves_people_alone(void **state)
 	assert_string_equal(shown, "unread");
 }
 
+/* The letter case of a type does not matter (RFC 2045 5.1). */
+static void reads_types_in_any_case(void **state)
+{
+	static const char text[] =
+		"From: x@example.org\nContent-Type: Multipart/Report; boundary=b\n\n"
+		"--b\nContent-Type: Message/Delivery-Status\n\n"
+		"Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.1.1\n"
+		"--b--\n";
+	_cleanup_free_ char *shown = show(text, strlen(text), true);
+
+	(void)state;
+	assert_string_equal(shown, "failure | ->ann@example.net 5.1.1 -");
+}
+
 /* As many as fit, of any number. */
 static void is_bounded(void **state)
 {
@@ -165,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_programs_write),
 		cmocka_unit_test(leaves_people_alone),
+		cmocka_unit_test(reads_types_in_any_case),
 		cmocka_unit_test(is_bounded),
 	};
 
