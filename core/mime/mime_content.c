@@ -24,31 +24,20 @@ void mime_content_add_lf(struct buf *out, const char *text, size_t len)
 	buf_wrote(out, n);
 }
 
-/* True if no mail program changes the line: "From " gets a `>` in mbox files, and a single dot
- * ends an SMTP message. */
-static bool is_line_safe(const char *line, size_t len)
-{
-	if (len > MIME_FOLD_MAX || (len == 1 && line[0] == '.'))
-		return false;
-	if (len >= 5 && memcmp(line, "From ", 5) == 0)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (line[i] != '\t' && (line[i] < ' ' || line[i] > '~'))
-			return false;
-	return true;
-}
-
+/* "From " gets a `>` in mbox files, and a single dot ends an SMTP message. */
 bool mime_content_is_7bit(const char *text, size_t len)
 {
-	const char *end = text + len;
+	struct span rest = {text, len};
 
-	while (text < end) {
-		const char *lf = memchr(text, '\n', (size_t)(end - text));
-		const char *stop = lf ? lf : end;
+	while (rest.len > 0) {
+		struct span line = span_cut(&rest, '\n');
 
-		if (!is_line_safe(text, (size_t)(stop - text)))
+		if (line.len > MIME_FOLD_MAX || span_is(line, ".") ||
+			(line.len >= 5 && memcmp(line.data, "From ", 5) == 0))
 			return false;
-		text = lf ? lf + 1 : end;
+		for (size_t i = 0; i < line.len; i++)
+			if (line.data[i] != '\t' && (line.data[i] < ' ' || line.data[i] > '~'))
+				return false;
 	}
 	return true;
 }
@@ -60,12 +49,6 @@ static bool is_qp_plain(char c)
 	return ascii_is_blank(c) || (c > ' ' && c <= '~' && c != '=');
 }
 
-/* True if the character must be encoded at the start of a line. */
-static bool is_bad_start(const char *text, size_t len)
-{
-	return *text == '.' || (len >= 5 && memcmp(text, "From ", 5) == 0);
-}
-
 static void add_hex(struct buf *out, char c)
 {
 	static const char digits[] = "0123456789ABCDEF";
@@ -74,45 +57,30 @@ static void add_hex(struct buf *out, char c)
 	buf_add(out, (char[]){'=', digits[byte >> 4], digits[byte & 15]}, 3);
 }
 
-/* Appends a line in quoted-printable. The line is without its LF. */
-static void add_qp_line(struct buf *out, const char *text, size_t len)
+/* Appends a line in quoted-printable (RFC 2045 6.7). No line of the result begins with "From " or
+ * with a dot, which mail programs change. */
+static void add_qp_line(struct buf *out, struct span line)
 {
 	size_t column = 0;
 
-	for (size_t i = 0; i < len; i++) {
-		bool last = i + 1 == len;
-		bool plain = is_qp_plain(text[i]) && !(last && ascii_is_blank(text[i]));
+	for (size_t i = 0; i < line.len; i++) {
+		const char *at = line.data + i;
+		size_t left = line.len - i;
+		bool plain = is_qp_plain(*at) && !(left == 1 && ascii_is_blank(*at));
 
-		if (column + (plain ? 1 : 3) + !last > LINE_MAX_LEN) {
+		if (column + (plain ? 1 : 3) + (left > 1) > LINE_MAX_LEN) {
 			buf_add_str(out, "=\n");
 			column = 0;
 		}
-		if (column == 0 && is_bad_start(text + i, len - i))
+		if (column == 0 && (*at == '.' || (left >= 5 && memcmp(at, "From ", 5) == 0)))
 			plain = false;
 		if (plain)
-			buf_add_char(out, text[i]);
+			buf_add_char(out, *at);
 		else
-			add_hex(out, text[i]);
+			add_hex(out, *at);
 		column += plain ? 1 : 3;
 	}
-}
-
-/* Appends the text in quoted-printable (RFC 2045 6.7). No line of the result
- * begins with "From " or with a dot, which mail programs change. */
-static void add_qp(struct buf *out, const char *text, size_t len)
-{
-	const char *end = text + len;
-
-	while (text < end) {
-		const char *lf = memchr(text, '\n', (size_t)(end - text));
-		const char *stop = lf ? lf : end;
-
-		add_qp_line(out, text, (size_t)(stop - text));
-		if (lf == NULL)
-			return;
-		buf_add_char(out, '\n');
-		text = lf + 1;
-	}
+	buf_add_char(out, '\n');
 }
 
 /* Returns the approximate length of text in quoted-printable. */
@@ -131,23 +99,6 @@ static void add_encoding(struct buf *out, const char *encoding)
 	buf_printf(out, "Content-Transfer-Encoding: %s\n\n", encoding);
 }
 
-/* Appends text in base64, with CRLF line breaks (RFC 2045 6.8). */
-static void add_text_base64(struct buf *out, const struct buf *text)
-{
-	_cleanup_buf_ struct buf crlf = BUF_INIT;
-	const char *line = text->data, *end = text->data + text->len;
-
-	buf_reserve(&crlf, text->len + text->len / 16);
-	while (line < end) {
-		const char *lf = memchr(line, '\n', (size_t)(end - line));
-
-		buf_add(&crlf, line, (size_t)(lf - line));
-		buf_add_str(&crlf, "\r\n");
-		line = lf + 1;
-	}
-	base64_encode(buf_str(&crlf), crlf.len, LINE_MAX_LEN, out);
-}
-
 void mime_content_7bit(struct buf *out, const char *text, size_t len)
 {
 	add_encoding(out, "7bit");
@@ -157,18 +108,30 @@ void mime_content_7bit(struct buf *out, const char *text, size_t len)
 void mime_content_text(struct buf *out, const char *text)
 {
 	_cleanup_buf_ struct buf lf = BUF_INIT;
+	struct span rest;
 
 	mime_content_add_lf(&lf, text, strlen(text));
 	if (lf.len > 0 && lf.data[lf.len - 1] != '\n')
 		buf_add_char(&lf, '\n');
-	if (mime_content_is_7bit(buf_str(&lf), lf.len)) {
-		mime_content_7bit(out, lf.data, lf.len);
-	} else if (qp_len(lf.data, lf.len) <= (lf.len + 2) / 3 * 4) {
+	rest = (struct span){buf_str(&lf), lf.len};
+	if (mime_content_is_7bit(rest.data, rest.len)) {
+		mime_content_7bit(out, rest.data, rest.len);
+	} else if (qp_len(rest.data, rest.len) <= (rest.len + 2) / 3 * 4) {
 		add_encoding(out, "quoted-printable");
-		add_qp(out, lf.data, lf.len);
+		while (rest.len > 0)
+			add_qp_line(out, span_cut(&rest, '\n'));
 	} else {
-		add_encoding(out, "base64");
-		add_text_base64(out, &lf);
+		/* Text in base64 has CRLF line breaks (RFC 2045 6.8). */
+		_cleanup_buf_ struct buf crlf = BUF_INIT;
+
+		buf_reserve(&crlf, rest.len + rest.len / 16);
+		while (rest.len > 0) {
+			struct span line = span_cut(&rest, '\n');
+
+			buf_add(&crlf, line.data, line.len);
+			buf_add_str(&crlf, "\r\n");
+		}
+		mime_content_bytes(out, buf_str(&crlf), crlf.len);
 	}
 }
 

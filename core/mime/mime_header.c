@@ -26,20 +26,14 @@ bool mime_header_name_valid(const char *name)
 	return true;
 }
 
-/* True for control characters in valid UTF-8: C0 except tab, DEL, and C1 (U+0080 to U+009F). */
-static bool is_control(const char *text)
-{
-	if (text[0] == '\xc2')
-		return (unsigned char)text[1] < 0xa0;
-	return ascii_is_control(text[0]) && text[0] != '\t';
-}
-
 bool mime_header_value_valid(const char *value)
 {
 	if (!str_utf8_valid(value, strlen(value)))
 		return false;
+	/* No control characters: C0 except tab, DEL, and C1 (U+0080 to U+009F). */
 	for (; *value; value++)
-		if (is_control(value))
+		if (*value == '\xc2' ? (unsigned char)value[1] < 0xa0
+				     : ascii_is_control(*value) && *value != '\t')
 			return false;
 	return true;
 }

@@ -26,14 +26,6 @@ struct param {
 	bool quoted; /* value is the text between quotes */
 };
 
-/* The first len bytes at p without trailing blanks. */
-static struct span trimmed(const char *p, size_t len)
-{
-	while (len > 0 && (p[len - 1] == ' ' || p[len - 1] == '\t'))
-		len--;
-	return (struct span){p, len};
-}
-
 /* True if the end or the next parameter follows the quote. */
 static bool is_closing(const char *quote)
 {
@@ -61,45 +53,33 @@ static const char *closing_quote(const char *text)
 	return strrchr(text, '"');
 }
 
-/* Reads the value at *at and moves past it. False if the closing quote is missing. */
-static bool read_param_value(const char **at, struct param *param)
-{
-	const char *p = str_skip_blanks(*at), *end;
-
-	param->quoted = *p == '"';
-	if (!param->quoted) {
-		param->value = trimmed(p, strcspn(p, ";"));
-		*at = p + strcspn(p, ";");
-		return true;
-	}
-	end = closing_quote(p + 1);
-	if (end == NULL)
-		return false;
-	param->value = (struct span){p + 1, (size_t)(end - p) - 1};
-	*at = strchrnul(end, ';');
-	return true;
-}
-
-/* Reads the parameter at *at and moves past it. Returns 1, 0 at the end, -1 if it is
- * malformed. */
+/* Reads the parameter at *at and moves past it. Returns 1, 0 at the end, -1 if the closing quote of
+ * its value is missing. */
 static int next_param(const char **at, struct param *param)
 {
-	const char *p = *at;
+	const char *p = *at, *end;
 
-	for (;;) {
-		size_t len;
-
+	do {
 		p += strspn(p, "; \t");
 		if (*p == '\0')
 			return 0;
-		len = strcspn(p, "=;");
-		param->name = trimmed(p, len);
-		p += len;
-		if (*p == '=')
-			break;
+		end = p + strcspn(p, "=;");
+		param->name = span_trim((struct span){p, (size_t)(end - p)});
+		p = end;
+	} while (*p != '=');
+	p = str_skip_blanks(p + 1);
+	param->quoted = *p == '"';
+	if (!param->quoted) {
+		*at = strchrnul(p, ';');
+		param->value = span_trim((struct span){p, (size_t)(*at - p)});
+		return 1;
 	}
-	*at = p + 1;
-	return read_param_value(at, param) ? 1 : -1;
+	end = closing_quote(p + 1);
+	if (end == NULL)
+		return -1;
+	param->value = (struct span){p + 1, (size_t)(end - p) - 1};
+	*at = strchrnul(end, ';');
+	return 1;
 }
 
 static int find_param(const char *header, const char *name, struct param *param)
@@ -113,42 +93,32 @@ static int find_param(const char *header, const char *name, struct param *param)
 	return found;
 }
 
-/* True if text begins with the escape, such as %22. */
-static bool is_escape(struct span text, const char *escape)
-{
-	return text.len >= 3 && strncasecmp(text.data, escape, 3) == 0;
-}
-
-/* Removes the first character from text and returns it. With as_html the three escapes are
- * decoded. */
-static char next_char(struct span *text, bool quoted, bool as_html)
-{
-	static const char escapes[][5] = {"%22\"", "%0D\r", "%0A\n"};
-	char c = text->data[0];
-	size_t n = 1;
-
-	if (quoted && c == '\\' && text->len > 1 &&
-		(text->data[1] == '"' || text->data[1] == '\\')) {
-		c = text->data[1];
-		n = 2;
-	}
-	for (size_t i = 0; as_html && i < ARRAY_SIZE(escapes); i++)
-		if (is_escape(*text, escapes[i])) {
-			c = escapes[i][3];
-			n = 3;
-		}
-	text->data += n;
-	text->len -= n;
-	return c;
-}
-
+/* Returns the value without backslashes that quote; with as_html the escapes of HTML are decoded.
+ */
 static char *decode_value(const struct param *param, bool as_html)
 {
+	static const char escapes[][5] = {"%22\"", "%0D\r", "%0A\n"};
 	struct span text = param->value;
 	struct buf out = BUF_INIT;
 
-	while (text.len > 0)
-		buf_add_char(&out, next_char(&text, param->quoted, as_html));
+	while (text.len > 0) {
+		char c = text.data[0];
+		size_t n = 1;
+
+		if (param->quoted && c == '\\' && text.len > 1 &&
+			(text.data[1] == '"' || text.data[1] == '\\')) {
+			c = text.data[1];
+			n = 2;
+		}
+		for (size_t i = 0; as_html && i < ARRAY_SIZE(escapes); i++)
+			if (text.len >= 3 && strncasecmp(text.data, escapes[i], 3) == 0) {
+				c = escapes[i][3];
+				n = 3;
+			}
+		buf_add_char(&out, c);
+		text.data += n;
+		text.len -= n;
+	}
 	return buf_take(&out);
 }
 

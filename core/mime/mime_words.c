@@ -26,16 +26,8 @@
 
 /* Reading. */
 
-/* Ways of programs to decode invalid base64. */
-enum base64_way {
-	BASE64_USUAL,
-	BASE64_PARTS, /* invalid characters are skipped; programs end or go on at padding
-		       * inside, so a blank is put there */
-	BASE64_WHOLE, /* padding inside is skipped too */
-};
-
 /* Appends the decoded bytes of text in the Q encoding. */
-static void decode_payload_q(struct span text, struct buf *out)
+static void decode_q(struct span text, struct buf *out)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.data[i];
@@ -53,7 +45,9 @@ static void decode_payload_q(struct span text, struct buf *out)
 	}
 }
 
-static void decode_leniently(struct span text, bool skip_padding, struct buf *out)
+/* Appends the decoded bytes of base64 that may be invalid: other characters are skipped. Programs
+ * end or go on at padding inside, so a blank is put there; with skip_padding it is skipped too. */
+static void decode_b_leniently(struct span text, bool skip_padding, struct buf *out)
 {
 	uint32_t bits = 0;
 	int n = 0;
@@ -78,15 +72,6 @@ static void decode_leniently(struct span text, bool skip_padding, struct buf *ou
 		n -= 8;
 		buf_add_char(out, (char)(bits >> n & 0xff));
 	}
-}
-
-/* Appends the decoded bytes of text in the B encoding. */
-static void decode_payload_b(struct span text, enum base64_way way, struct buf *out)
-{
-	if (way != BASE64_USUAL)
-		decode_leniently(text, way == BASE64_WHOLE, out);
-	else if (base64_decode(text.data, text.len, out) < 0)
-		base64_decode_leniently(text.data, text.len, out);
 }
 
 enum { CHARSET_MAX = 40, ESCAPE = 0x1b };
@@ -185,13 +170,6 @@ static bool is_apart(const struct decoder *decoder)
 	return decoder->reading && decoder->reading->apart;
 }
 
-static enum base64_way way_of(const struct decoder *decoder)
-{
-	if (decoder->reading == NULL)
-		return BASE64_USUAL;
-	return is_joined(decoder) ? BASE64_WHOLE : BASE64_PARTS;
-}
-
 static void decode_payload(struct decoder *decoder)
 {
 	const struct span payload = {buf_str(&decoder->payload), decoder->payload.len};
@@ -200,9 +178,11 @@ static void decode_payload(struct decoder *decoder)
 	if (payload.len == 0)
 		return;
 	if (decoder->encoding == 'q')
-		decode_payload_q(payload, bytes);
-	else
-		decode_payload_b(payload, way_of(decoder), bytes);
+		decode_q(payload, bytes);
+	else if (decoder->reading)
+		decode_b_leniently(payload, is_joined(decoder), bytes);
+	else if (base64_decode(payload.data, payload.len, bytes) < 0)
+		base64_decode_leniently(payload.data, payload.len, bytes);
 	buf_clear(&decoder->payload);
 }
 
@@ -324,8 +304,10 @@ char *mime_words_decode(const char *value)
 	return mime_words_read(value, NULL);
 }
 
-static bool has_doubtful_word(const char *value)
+bool mime_words_doubtful(const char *value)
 {
+	if (is_doubtful(value, strlen(value)))
+		return true;
 	for (const char *p = strstr(value, "=?"); p; p = strstr(p + 1, "=?")) {
 		struct word word;
 
@@ -333,11 +315,6 @@ static bool has_doubtful_word(const char *value)
 			return true;
 	}
 	return false;
-}
-
-bool mime_words_doubtful(const char *value)
-{
-	return is_doubtful(value, strlen(value)) || has_doubtful_word(value);
 }
 
 enum {
