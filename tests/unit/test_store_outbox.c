@@ -681,6 +681,10 @@ static void test_schedule_and_cancel(void **state)
 	stage(temp, "b", NOW, &email);
 	assert_int_equal(store_email_record(temp->db, email.ticket, "Q", NOW, NULL), 1);
 	assert_int_equal(store_outbox_cancel(temp->db, email.id, NULL, NOW, NULL), 0);
+	/* It is too late, but a message that Postfix has lost can still be sent again. */
+	email.state = EMAIL_SENT;
+	secret_ticket(email.ticket);
+	FOUND(store_email_supersede(temp->db, &email, &why));
 	store_email_clear(&email);
 }
 

@@ -788,7 +788,7 @@ static const struct {
 	{"WHERE e.id = $what AND e.state = 'staged'", "(id=?)"},
 	{"ticket = $ticket AND state = 'staged'", "(ticket=?)"},
 	{"WHERE id = $id AND state = $state", "(id=?)"},
-	{"last_event = NULL, closed = 0, host = $this_host WHERE id = $id", "(id=?)"},
+	{"SET ticket = $ticket WHERE id = $id", "(id=?)"},
 	{"AND key_hash = $key", "(company_id=? AND key_hash=?)"},
 	{"AND key_hash = $key AND created_us > $expired", "(company_id=? AND key_hash=?)"},
 	{"FROM idempotency WHERE created_us <= $expired"

@@ -210,19 +210,19 @@ int store_email_retract(struct db *db, const char *ticket, struct err *err)
 	return db_change(db, sql_retract, DB_PARAMS(DB_TEXT("$ticket", ticket)), err);
 }
 
-/* Saves the present ticket of an email in this state as superseded. Returns 1, 0 if there is no
- * such email, -1 on error. */
-static int keep_ticket(struct db *db, const char *id, enum email_state state, struct err *err)
+int store_email_replace_ticket(struct db *db, const char *id, const char *ticket, struct err *err)
 {
 	static const char sql_keep[] =
 		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
 		" SELECT ticket, id, created_us"
 		" FROM email"
-		" WHERE id = $id"
-		" AND state = $state";
+		" WHERE id = $id";
+	static const char sql_replace[] = "UPDATE email SET ticket = $ticket WHERE id = $id";
 
-	return db_change(
-		db, sql_keep, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$state", states[state])), err);
+	if (db_execute(db, sql_keep, DB_PARAMS(DB_TEXT("$id", id)), err) < 0)
+		return -1;
+	return db_execute(
+		db, sql_replace, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket)), err);
 }
 
 /* Log reports about a previous message of a staged email do not count for the one that replaces it.
@@ -253,14 +253,14 @@ int store_email_supersede(struct db *db, const struct email *email, struct err *
 {
 	static const char sql_supersede[] =
 		"UPDATE email"
-		" SET ticket = $ticket, way = $way, state = 'staged', decided_us = 0,"
-		" queue_id = NULL, last_event = NULL, closed = 0, host = $this_host"
-		" WHERE id = $id";
-	int found = keep_ticket(db, email->id, email->state, err);
+		" SET way = $way, state = 'staged', decided_us = 0, queue_id = NULL,"
+		" last_event = NULL, closed = 0, host = $this_host"
+		" WHERE id = $id AND state = $state";
+	int found = row_write(db, sql_supersede, NULL, &store_email_type, email, err);
 
 	if (found <= 0)
 		return found;
-	if (row_write(db, sql_supersede, NULL, &store_email_type, email, err) < 0 ||
+	if (store_email_replace_ticket(db, email->id, email->ticket, err) < 0 ||
 		reset_recipients(db, email->ticket, err) < 0)
 		return -1;
 	return 1;

@@ -72,6 +72,11 @@ int store_email_add_sent(struct db *db, struct email *email, const char *queue_i
  * -1 on error. */
 int store_email_retract(struct db *db, const char *ticket, struct err *err);
 
+/* Gives an email another ticket. From now on a message with the old one is superseded: the milter
+ * discards it. In the caller's transaction, which must be rolled back if this fails. Returns 0 or
+ * -1. */
+int store_email_replace_ticket(struct db *db, const char *id, const char *ticket, struct err *err);
+
 /* Gives a row the ticket and way of `email`, because it is unknown if its message reached Postfix
  * or was lost. From now on a message with the old ticket is superseded. email->state is the state
  * that the row must have, staged or sent; afterwards it is staged. In the caller's transaction,

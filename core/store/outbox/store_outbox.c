@@ -267,19 +267,6 @@ int store_outbox_give_back(
 		err);
 }
 
-/* Saves the present ticket as superseded: the milter discards a message with it from now on. */
-static int supersede_ticket(struct db *db, const char *id, struct err *err)
-{
-	static const char sql_ticket[] =
-		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
-		" SELECT ticket, id, created_us"
-		" FROM email"
-		" WHERE id = $id AND state <> 'refused'"
-		" ON CONFLICT DO NOTHING";
-
-	return db_change(db, sql_ticket, DB_PARAMS(DB_TEXT("$id", id)), err);
-}
-
 int store_outbox_schedule(
 	struct db *db, const char *id, int64_t time_us, int64_t now_us, struct err *err)
 {
@@ -304,13 +291,25 @@ int store_outbox_schedule(
 		db, sql_outbox, DB_PARAMS(DB_TEXT("$id", id), DB_INT("$time", time_us)), err);
 }
 
+/* After the email was refused here: whatever ticket its message has is superseded, and each
+ * recipient gets an event. */
+static int end_unsent(struct db *db, const struct unsent *unsent, struct err *err)
+{
+	char ticket[SECRET_TICKET_SIZE];
+
+	secret_ticket(ticket);
+	if (store_email_replace_ticket(db, unsent->id, ticket, err) < 0)
+		return -1;
+	return delivery_writer_unsent(db, unsent, err);
+}
+
 int store_outbox_cancel(
 	struct db *db, const char *id, const char *reason, int64_t now_us, struct err *err)
 {
 	static const char sql_cancel[] =
 		"UPDATE email"
 		" SET state = 'refused', decided_us = $now, last_event = 'canceled', answered = 1,"
-		" refusal = $refusal, ticket = $ticket"
+		" refusal = $refusal"
 		" WHERE id = $id AND state = 'staged'"
 		" AND (last_event IS NULL OR last_event = 'sent'"
 		"   OR EXISTS (SELECT 1 FROM outbox o WHERE o.email = email.seq))";
@@ -318,23 +317,18 @@ int store_outbox_cancel(
 		"UPDATE outbox"
 		" SET due_us = 1"
 		" WHERE email = (SELECT seq FROM email WHERE id = $id) AND due_us > 0";
-	const char *refusal = reason ? reason : OUTBOX_CANCELED;
-	char ticket[SECRET_TICKET_SIZE];
-	int found;
-
-	secret_ticket(ticket);
-	if (supersede_ticket(db, id, err) < 0)
-		return -1;
-	found = db_change(db, sql_cancel,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$ticket", ticket), DB_INT("$now", now_us),
-			DB_TEXT("$refusal", refusal)),
+	const struct unsent unsent = {.id = id,
+		.kind = EVENT_CANCELED,
+		.text = reason ? reason : OUTBOX_CANCELED,
+		.now_us = now_us};
+	int found = db_change(db, sql_cancel,
+		DB_PARAMS(DB_TEXT("$id", id), DB_INT("$now", now_us),
+			DB_TEXT("$refusal", unsent.text)),
 		err);
+
 	if (found <= 0)
 		return found;
-	if (delivery_writer_unsent(db,
-		    &(struct unsent){
-			    .id = id, .kind = EVENT_CANCELED, .text = refusal, .now_us = now_us},
-		    err) < 0)
+	if (end_unsent(db, &unsent, err) < 0)
 		return -1;
 	return db_change(db, sql_due, DB_PARAMS(DB_TEXT("$id", id)), err) < 0 ? -1 : 1;
 }
@@ -404,26 +398,18 @@ int store_outbox_fail(
 	static const char sql_fail[] =
 		"UPDATE email"
 		" SET state = 'refused', decided_us = $now, last_event = 'failed',"
-		" refusal = $reason, ticket = $ticket"
+		" refusal = $reason"
 		" WHERE id = $id AND state <> 'refused'";
-	char ticket[SECRET_TICKET_SIZE];
+	const struct unsent unsent = {
+		.id = id, .kind = EVENT_FAILED, .text = reason, .now_us = now_us};
 	int found = store_outbox_is_elsewhere(db, id, err);
 
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	secret_ticket(ticket);
-	if (supersede_ticket(db, id, err) < 0)
-		return -1;
 	found = db_change(db, sql_fail,
-		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason),
-			DB_TEXT("$ticket", ticket), DB_INT("$now", now_us)),
+		DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$reason", reason), DB_INT("$now", now_us)),
 		err);
-	if (found < 0 || (found > 0 && delivery_writer_unsent(db,
-					       &(struct unsent){.id = id,
-						       .kind = EVENT_FAILED,
-						       .text = reason,
-						       .now_us = now_us},
-					       err) < 0))
+	if (found < 0 || (found > 0 && end_unsent(db, &unsent, err) < 0))
 		return -1;
 	return store_outbox_remove(db, id, now_us, err);
 }
