@@ -159,6 +159,27 @@ int db_run(struct db_stmt *stmt, struct err *err)
 	return result;
 }
 
+int db_insert(struct db_stmt *stmt, int64_t *number_r, struct err *err)
+{
+	const struct db *db = stmt->db;
+	int64_t number = 0;
+	int result = db_step(stmt, err);
+
+	if (result == 1) {
+		number = db_int(stmt, 0);
+		db_reset(stmt);
+	} else if (result == 0 && db->engine->inserted) {
+		number = db->engine->inserted(db);
+		result = number != 0;
+	}
+	if (result == 0)
+		return err_set(err, ERR_INTERNAL, "%s: no row was inserted", db->path);
+	if (result < 0)
+		return -1;
+	*number_r = number;
+	return 0;
+}
+
 const struct db_counts *db_counts(const struct db *db)
 {
 	return &db->counts;

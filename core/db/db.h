@@ -160,6 +160,11 @@ int db_change(struct db *db, const char *sql, const struct db_param *params, str
 /* Runs a statement that returns no rows. Returns 0 or -1. */
 int db_execute(struct db *db, const char *sql, const struct db_param *params, struct err *err);
 
+/* Runs an INSERT of one row that ends in RETURNING a number, and gives the number. Returns 0 or -1.
+ * DB_RETURNING_SEQ is for the primary key of the new row, of an INSERT without ON CONFLICT. */
+int db_insert(struct db_stmt *stmt, int64_t *number_r, struct err *err);
+#define DB_RETURNING_SEQ " RETURNING seq"
+
 /* Runs a statement of a transaction whose result the caller does not need, not even how many rows
  * it has changed. An engine may have it wait for the next statement, or for the commit, to save a
  * round trip. If it fails, that statement or the commit fails, and the whole transaction is rolled

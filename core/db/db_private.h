@@ -66,6 +66,9 @@ struct db_engine {
 	const char *(*param_name)(struct db_stmt *stmt, int index);
 	void (*bind)(struct db_stmt *stmt, int index, const struct db_param *value);
 	int (*step)(struct db_stmt *stmt, struct err *err);
+	/* Returns the seq of the row that the last statement inserted, 0 for none; for an engine
+	 * that runs statements without their DB_RETURNING_SEQ, otherwise NULL. */
+	int64_t (*inserted)(const struct db *db);
 	/* See db_post(); NULL: as db_run(). */
 	int (*post)(struct db_stmt *stmt, struct err *err);
 	/* See db_read_ahead(), for a statement with its parameters; NULL: it does nothing. */

@@ -165,8 +165,6 @@ struct sqlite_stmt {
 	struct strv names; /* names of the parameters, because SQLite searches them linearly */
 	int bind_error;    /* reported by the next step */
 	bool used;         /* since the last reset */
-	bool gives_rowid;  /* its one row is the number of the row that it inserts */
-	int64_t rowid;     /* of the present row, if that is the one; else 0 */
 };
 
 static const char pragmas_all[] =
@@ -563,29 +561,20 @@ static int64_t changes(const struct db *db)
 	return sqlite3_changes64(of_db(db)->handle);
 }
 
-/* For RETURNING, SQLite copies each page that the statement changes, so that it could undo the
- * statement alone: for an email about ten. So the statement runs without it, and the number
- * of the row that it inserts is asked for. Returns the length of the statement to run. */
-static size_t without_returning(const char *sql, bool *gives_rowid_r)
-{
-	static const char returning[] = " RETURNING seq";
-	size_t len = strlen(sql), tail = sizeof(returning) - 1;
-
-	*gives_rowid_r = str_starts(sql, "INSERT INTO ") && strstr(sql, " VALUES (") &&
-			 strstr(sql, " ON CONFLICT ") == NULL && len > tail &&
-			 str_eq(sql + len - tail, returning);
-	return *gives_rowid_r ? len - tail : len;
-}
-
 static int prepare(struct db *base, const char *sql, struct db_stmt **stmt_r, struct err *err)
 {
 	struct sqlite_db *db = of_db(base);
 	struct sqlite_stmt *stmt = mem_new(struct sqlite_stmt);
-	size_t len = without_returning(sql, &stmt->gives_rowid);
+	size_t len = strlen(sql), returning = strlen(DB_RETURNING_SEQ);
 	const char *tail;
-	int rc = sqlite3_prepare_v3(
-		db->handle, sql, (int)len, SQLITE_PREPARE_PERSISTENT, &stmt->handle, &tail);
+	int rc;
 
+	/* For RETURNING, SQLite copies each page that the statement changes, for an email about
+	 * ten, so that it could undo the statement alone. It knows the number without. */
+	if (len > returning && str_eq(sql + len - returning, DB_RETURNING_SEQ))
+		len -= returning;
+	rc = sqlite3_prepare_v3(
+		db->handle, sql, (int)len, SQLITE_PREPARE_PERSISTENT, &stmt->handle, &tail);
 	if (rc != SQLITE_OK) {
 		free(stmt);
 		fail_sqlite(db, rc, err);
@@ -663,7 +652,6 @@ static void reset(struct db_stmt *base)
 	if (!stmt->used)
 		return;
 	stmt->used = false;
-	stmt->rowid = 0;
 	sqlite3_reset(stmt->handle);
 	sqlite3_clear_bindings(stmt->handle);
 	stmt->bind_error = SQLITE_OK;
@@ -681,10 +669,6 @@ static int step(struct db_stmt *base, struct err *err)
 	struct sqlite_stmt *stmt = of_stmt(base);
 	int rc = stmt->bind_error, result = 0;
 
-	if (stmt->rowid != 0) {
-		reset(base);
-		return 0;
-	}
 	if (!sqlite3_stmt_busy(stmt->handle) && writes_alone(stmt) &&
 		check_beside(of_db(base->db), err) != 0) {
 		reset(base);
@@ -700,11 +684,12 @@ static int step(struct db_stmt *base, struct err *err)
 	reset(base);
 	if (rc == SQLITE_DONE && writes_alone(stmt))
 		result = sync_log(base->db, err);
-	if (rc != SQLITE_DONE || result < 0 || !stmt->gives_rowid)
-		return result;
-	stmt->used = true;
-	stmt->rowid = sqlite3_last_insert_rowid(of_db(base->db)->handle);
-	return 1;
+	return result;
+}
+
+static int64_t inserted(const struct db *db)
+{
+	return changes(db) > 0 ? sqlite3_last_insert_rowid(of_db(db)->handle) : 0;
 }
 
 static const char *column_text(struct db_stmt *stmt, int column)
@@ -714,8 +699,6 @@ static const char *column_text(struct db_stmt *stmt, int column)
 
 static int64_t column_int(struct db_stmt *stmt, int column)
 {
-	if (of_stmt(stmt)->rowid != 0)
-		return of_stmt(stmt)->rowid;
 	return sqlite3_column_int64(of_stmt(stmt)->handle, column);
 }
 
@@ -859,6 +842,7 @@ const struct db_engine db_sqlite = {
 	.param_name = param_name,
 	.bind = bind_param,
 	.step = step,
+	.inserted = inserted,
 	.reset = reset,
 	.changes = changes,
 	.text = column_text,

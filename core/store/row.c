@@ -343,21 +343,15 @@ int row_post(struct db *db, const char *sql, const struct db_param *params,
 		       : db_post_stmt(stmt, err);
 }
 
-int row_write_returning(struct db *db, const char *sql, const struct db_param *params,
+int row_insert(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const void *item, int64_t *number_r, struct err *err)
 {
 	_cleanup_strv_ struct strv lines = STRV_INIT;
 	struct db_stmt *stmt;
-	int result;
 
-	if (start_statement(db, sql, params, type, item, &lines, &stmt, err) < 0)
-		return -1;
-	result = db_step(stmt, err);
-	if (result == 1) {
-		*number_r = db_int(stmt, 0);
-		db_reset(stmt);
-	}
-	return result;
+	return start_statement(db, sql, params, type, item, &lines, &stmt, err) < 0
+		       ? -1
+		       : db_insert(stmt, number_r, err);
 }
 
 void row_list_free(const struct row_type *type, void *items, size_t n)

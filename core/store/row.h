@@ -144,9 +144,8 @@ int row_post(struct db *db, const char *sql, const struct db_param *params,
  * that is empty or has a line break. */
 int row_write(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const void *item, struct err *err);
-/* The same for a statement that ends in RETURNING a number. Returns 1, 0 if there is no row, -1 on
- * error. */
-int row_write_returning(struct db *db, const char *sql, const struct db_param *params,
+/* The same for an INSERT that ends in RETURNING a number, see db_insert(). Returns 0 or -1. */
+int row_insert(struct db *db, const char *sql, const struct db_param *params,
 	const struct row_type *type, const void *item, int64_t *number_r, struct err *err);
 
 /* An array of items of one type, for results that do not know it. */

@@ -162,7 +162,7 @@ static int insert_tags(struct db *db, const struct email *email, struct err *err
 	"   $company_id, $key_id, $domain,"                                                       \
 	"   $sender, $header_from, $reply_to, $subject, $message_id,"                             \
 	"   $created_us, $way, $answered, $scheduled_us, $this_host" values ")"                   \
-	" RETURNING seq"
+	DB_RETURNING_SEQ
 /* clang-format on */
 
 static int insert_email(struct db *db, const char *sql, const struct db_param *params,
@@ -173,7 +173,7 @@ static int insert_email(struct db *db, const char *sql, const struct db_param *p
 		" VALUES ($seq, $html, $text, coalesce($tags, '[]'),"
 		"   coalesce($variables, '{}'))";
 
-	if (row_write_returning(db, sql, params, &store_email_type, email, &email->seq, err) != 1 ||
+	if (row_insert(db, sql, params, &store_email_type, email, &email->seq, err) < 0 ||
 		row_post(db, sql_content, NULL, &store_email_type, email, err) < 0)
 		return -1;
 	if (email->tags && insert_tags(db, email, err) < 0)

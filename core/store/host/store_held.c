@@ -51,8 +51,7 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 {
 	static const char sql_note[] =
 		"INSERT INTO held (id, queue_id, held_us, reason, domain, header_from, host)"
-		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from, $this_host)"
-		" RETURNING seq";
+		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from, $this_host)" DB_RETURNING_SEQ;
 	static const char sql_prune[] =
 		"DELETE FROM held"
 		" WHERE seq IN (SELECT seq"
@@ -73,11 +72,8 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 
 	id_new(held.id);
 	if (result == 0)
-		result = row_write_returning(
-			db, sql_note, NULL, &store_held_type, &held, &seq, err);
+		result = row_insert(db, sql_note, NULL, &store_held_type, &held, &seq, err);
 	store_held_clear(&held);
-	if (result == 0)
-		return err_set(err, ERR_INTERNAL, "no row was written");
 	if (result < 0)
 		return -1;
 	if (seq % PRUNE_EVERY != 0)

@@ -53,10 +53,9 @@ const char *store_refusal_outcome_name(enum refusal_outcome outcome)
 	return outcomes[outcome];
 }
 
-/* *seq_r: the seq of the row if it is new, 0 if an existing one was counted up. */
-static int insert_refusal(
-	struct db *db, const struct refusal *refusal, int64_t *seq_r, struct err *err)
+int store_refusal_note(struct db *db, const struct refusal_note *note, struct err *err)
 {
+	/* Returns 0 if the count of an existing row has gone up. */
 	static const char sql_note[] =
 		"INSERT INTO refusal (seq, outcome, reason, domain, company_id, origin, client,"
 		"   login, sender, header_from, first_us, last_us, queue_id, host)"
@@ -74,15 +73,6 @@ static int insert_refusal(
 		" company_id = excluded.company_id, last_us = excluded.last_us,"
 		" queue_id = excluded.queue_id, host = excluded.host"
 		" RETURNING CASE WHEN count = 1 THEN seq ELSE 0 END AS seq";
-	int result = row_write_returning(db, sql_note, NULL, &refusal_type, refusal, seq_r, err);
-
-	if (result == 0)
-		return err_set(err, ERR_INTERNAL, "no row was written");
-	return result < 0 ? -1 : 0;
-}
-
-int store_refusal_note(struct db *db, const struct refusal_note *note, struct err *err)
-{
 	static const char sql_prune[] =
 		"DELETE FROM refusal"
 		" WHERE seq IN (SELECT seq"
@@ -111,7 +101,7 @@ int store_refusal_note(struct db *db, const struct refusal_note *note, struct er
 
 	secret_random(&bits, sizeof(bits));
 	refusal.seq = (int64_t)(bits >> 2) + 1;
-	result = insert_refusal(db, &refusal, &seq, err);
+	result = row_insert(db, sql_note, NULL, &refusal_type, &refusal, &seq, err);
 	row_clear(&refusal_type, &refusal);
 	if (result < 0 || seq == 0 || seq % PRUNE_EVERY != 0)
 		return result;
