@@ -342,21 +342,10 @@ static bool read_attempt(struct rest *rest, struct log_line *line)
 				      : read_outcome(rest, line);
 }
 
-/* True if the name has no domain, and the address is the same with one, as Postfix adds it
- * (append_at_myorigin). An alias that leads to the same name elsewhere looks alike. */
-static bool is_completed(struct span name, struct span address)
-{
-	return name.len > 0 && name.len < address.len && address.data[name.len] == '@' &&
-	       memchr(name.data, '@', name.len) == NULL &&
-	       memcmp(name.data, address.data, name.len) == 0;
-}
-
 /* Reads the rest after `to=`. */
 static void read_delivery(struct rest *rest, struct log_line *line)
 {
 	line->kind = read_addr_and(rest, line, &line->to, read_attempt) ? LOG_DELIVERY : LOG_BAD;
-	if (is_completed(line->orig_to, line->to))
-		line->orig_to = (struct span){0};
 }
 
 /* Reads the matched text, `; from=<..> to=<..>` with the first recipient, and more. A matched

@@ -80,7 +80,7 @@ struct log_line {
 	enum log_status status;
 	enum log_agent agent;
 	struct span to;      /* without angle brackets */
-	struct span orig_to; /* the address before aliases; not one that only lacks the domain */
+	struct span orig_to; /* the address before aliases, or as it was given without a domain */
 	struct span relay;
 	struct span delays;
 	struct span dsn;

@@ -47,6 +47,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/address/addr_logged.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/base/hash_table.h"
@@ -560,12 +561,20 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 		.now_us = context->now_us,
 		.source = "log"};
 	struct texts texts;
+	_cleanup_free_ char *completed = NULL;
 	char since[24], status[24];
 	int result;
 
 	if (line->status == LOG_PROBED)
 		return 0;
 	read_delivery_texts(line, &texts);
+	/* Postfix completes a recipient without a domain (append_at_myorigin) before it asks the
+	 * milter, and logs both forms, whether an alias was used or not. */
+	if (!str_empty(texts.orig_to) && strchr(texts.orig_to, '@') == NULL) {
+		completed = mem_printf(
+			"%s@%s", texts.orig_to, next_hops_origin(context->next_hops));
+		texts.orig_to = addr_logged_eq(completed, texts.to) ? NULL : completed;
+	}
 	attempt.orig_to = texts.orig_to;
 	report.address = texts.to;
 	report.relay = str_eq(texts.relay, "none") ? NULL : texts.relay;

@@ -169,11 +169,6 @@ static const struct {
 	{HEAD "to=<a@b.test>, orig_to=<c>, relay=local, delay=1, dsn=5.1.1, "
 	      "status=bounced (unknown user: \"a\")",
 		"a@b.test", "c", "local", "5.1.1", "unknown user: \"a\"", LOG_BOUNCED},
-	/* a name that Postfix has only completed */
-	{HEAD "to=<a@b.test>, orig_to=<a>, relay=local, delay=1, dsn=2.0.0, status=sent (ok)",
-		"a@b.test", NULL, "local", "2.0.0", "ok", LOG_SENT},
-	{HEAD "to=<ab@b.test>, orig_to=<a>, relay=local, delay=1, dsn=2.0.0, status=sent (ok)",
-		"ab@b.test", "a", "local", "2.0.0", "ok", LOG_SENT},
 	/* keys that are not known */
 	{HEAD "to=<a@b.test>" TAIL "conn_use=2, tls=may:none, new=1, "
 	      "dsn=4.0.0, status=SOFTBOUNCE (x (y))",

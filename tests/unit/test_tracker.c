@@ -512,6 +512,36 @@ static void test_other_message_id(void **state)
 #undef CHILD
 }
 
+/* A recipient that was given without a domain: Postfix completes it, and logs both forms. */
+static void test_completed_recipient(void **state)
+{
+#define LINE(to)                                                                                   \
+	"2026-11-22T00:00:12Z mail postfix/smtp[1]: 4jX7GV2C8nz1fL5Q: to=<" to                     \
+	">, orig_to=<root>, relay=mx[192.0.2.1]:25, delay=1, delays=0/0/0/1, dsn=2.0.0, "          \
+	"status=sent (250 ok)"
+	static const struct story story = {
+		"01", "4jX7GV2C8nz1fL5Q", "", "root@here.test", "delivered", "delivered", 1};
+	static const char *const lines[] = {
+		LINE("root@here.test"),
+		/* An alias leads elsewhere, to the same name or another one. */
+		LINE("root@remote.test"),
+		LINE("admin@remote.test"),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct world world;
+
+		begin(&world, *state, &story);
+		next_hops_set_origin(world.next_hops, "here.test");
+		strv_free(&world.lines);
+		strv_add(&world.lines, lines[i]);
+		read_lines(&world, 0, world.lines.n);
+		check(&world, &story);
+		end(&world);
+	}
+#undef LINE
+}
+
 /* A message that is refused after it was recorded is not in Postfix's queue: nobody is told that
  * it was accepted. It comes again under another queue id, and what the log says of that is said of
  * the email. */
@@ -899,6 +929,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_clock_behind, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_other_message_id, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_completed_recipient, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_refused_after_record, temp_db_setup, temp_db_teardown),
 		cmocka_unit_test_setup_teardown(
