@@ -224,11 +224,10 @@ static bool accepts_gzip(const char *field)
 
 	while (rest.len > 0) {
 		struct span weight = span_cut(&rest, ',');
-		struct span word = span_cut(&weight, ';');
-		_cleanup_free_ char *coding = str_trim(word.data, word.len);
+		struct span coding = span_trim(span_cut(&weight, ';'));
 		_cleanup_free_ char *q = str_trim(weight.data, weight.len);
 
-		if (str_eq_nocase(coding, "gzip") || str_eq(coding, "*"))
+		if (span_is_nocase(coding, "gzip") || span_is(coding, "*"))
 			return *q == '\0' || strpbrk(q, "123456789") != NULL;
 	}
 	return false;

@@ -13,20 +13,15 @@
 
 #include "core/base/id.h"
 
-/* Returns how many slots the company could take one after another, each while it has fewer than are
- * left. */
-static int64_t slots_for(int64_t left, int64_t of_company)
-{
-	return (left - of_company + 1) / 2;
-}
-
 enum slots_result slots_take(struct slots *slots, int64_t limit, const char *company_id, int64_t n,
 	struct slots_share *share)
 {
 	_Atomic int64_t *company = &slots->by_company[id_hash(company_id) % BUDGET_COMPANIES];
 	int64_t left = limit - (atomic_load(&slots->taken) - share->n);
 	int64_t of_company = atomic_load(company) - share->n;
-	int64_t most = slots_for(left, of_company), more;
+	/* The slots that the company could take one after another, each while it has fewer than are
+	 * left. */
+	int64_t most = (left - of_company + 1) / 2, more;
 
 	if (n > most && most > 0)
 		n = most;
@@ -44,15 +39,6 @@ enum slots_result slots_take(struct slots *slots, int64_t limit, const char *com
 	atomic_fetch_sub(company, more);
 	atomic_fetch_sub(&slots->taken, more);
 	return left > 0 ? SLOTS_COMPANY_FULL : SLOTS_FULL;
-}
-
-static void slots_release(struct slots_share *share)
-{
-	if (share->slots) {
-		atomic_fetch_sub(share->company, share->n);
-		atomic_fetch_sub(&share->slots->taken, share->n);
-	}
-	*share = (struct slots_share){0};
 }
 
 static enum budget_kind kind_of(int64_t bytes)
@@ -197,8 +183,13 @@ void budget_move_bytes(struct budget_share *from, struct budget_share *to_r)
 
 void budget_give_back(struct budget_share *share)
 {
+	const struct slots_share *requests = &share->requests;
+
 	if (share->budget)
 		add_bytes(share->budget, share->company, kind_of(share->bytes), -share->bytes);
-	slots_release(&share->requests);
+	if (requests->slots) {
+		atomic_fetch_sub(requests->company, requests->n);
+		atomic_fetch_sub(&requests->slots->taken, requests->n);
+	}
 	*share = (struct budget_share){0};
 }

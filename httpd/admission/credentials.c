@@ -93,23 +93,16 @@ void credentials_cookie_name(
 bool credentials_cookie(const struct http_head *head, const char *name, struct buf *token)
 {
 	const struct span *field = http_head_field(head, "Cookie");
-	const size_t skip = strlen(name) + 1;
-	const char *at = field ? field->data : NULL;
-	const char *end = field ? at + field->len : NULL;
+	struct span rest = field ? *field : (struct span){NULL, 0};
 
 	/* RFC 6265 4.2.1: `a=b; c=d` */
-	while (at && at < end) {
-		const char *semicolon = memchr(at, ';', (size_t)(end - at));
-		const char *stop = semicolon ? semicolon : end;
+	while (rest.len > 0) {
+		struct span value = span_trim(span_cut(&rest, ';'));
 
-		while (at < stop && ascii_is_blank(*at))
-			at++;
-		if ((size_t)(stop - at) > skip && memcmp(at, name, skip - 1) == 0 &&
-			at[skip - 1] == '=') {
-			buf_add(token, at + skip, (size_t)(stop - at) - skip);
+		if (span_is(span_cut(&value, '='), name) && value.len > 0) {
+			buf_add(token, value.data, value.len);
 			return true;
 		}
-		at = semicolon ? semicolon + 1 : end;
 	}
 	return false;
 }

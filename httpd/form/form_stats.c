@@ -60,20 +60,14 @@ static int query_events(const char *query, unsigned *events_r, struct problem *p
  * with the problem. */
 static int query_duration(const char *query, int64_t *duration_us_r, struct problem *problem)
 {
+	static const struct unit units[] = {{"h", HOUR_US}, {"d", DAY_US}, {"m", 30 * DAY_US}, {0}};
 	char text[QUERY_VALUE_MAX];
-	int64_t number;
 	int given = query_get(query, "duration", text, problem);
-	size_t len = given > 0 ? strlen(text) : 0;
-	char unit = len > 0 ? text[len - 1] : '\0';
 
-	if (given <= 0)
-		return given;
-	text[len ? len - 1 : 0] = '\0';
-	if (!unit || !strchr("hdm", unit) || str_int(text, 1, 100000, &number) < 0)
+	if (given > 0 && (str_amount(text, units, duration_us_r) < 0 || *duration_us_r == 0))
 		return problem_set(problem, PROBLEM_PARAMETER,
 			"'duration' parameter must be like 12h, 7d or 1m");
-	*duration_us_r = number * (unit == 'h' ? HOUR_US : unit == 'd' ? DAY_US : 30 * DAY_US);
-	return 1;
+	return given;
 }
 
 static int query_stats(
@@ -118,10 +112,13 @@ json_t *form_time_json(int64_t time_us)
 	return json_string(text);
 }
 
-static json_t *render_counts(enum form_event event, const json_int_t *n)
+static json_t *render_counts(enum form_event event, const int64_t *counts)
 {
-	json_int_t dropped = n[EVENT_DISCARDED] + n[EVENT_REMOVED] + n[EVENT_FAILED];
+	json_int_t n[EVENT_KINDS], dropped;
 
+	for (size_t i = 0; i < EVENT_KINDS; i++)
+		n[i] = counts[i];
+	dropped = n[EVENT_DISCARDED] + n[EVENT_REMOVED] + n[EVENT_FAILED];
 	if (event == FORM_ACCEPTED)
 		return json_pack("{s:i, s:I, s:I}", "incoming", 0, "outgoing", n[EVENT_ACCEPTED],
 			"total", n[EVENT_ACCEPTED]);
@@ -143,20 +140,6 @@ static json_t *render_counts(enum form_event event, const json_int_t *n)
 					     : (json_int_t)0);
 }
 
-static json_t *render_step(unsigned events, int64_t time_us, const int64_t *counts)
-{
-	json_t *step = json_object();
-	json_int_t n[EVENT_KINDS];
-
-	for (size_t i = 0; i < EVENT_KINDS; i++)
-		n[i] = counts[i];
-	json_object_set_new(step, "time", form_time_json(time_us));
-	for (size_t k = 0; k < FORM_EVENTS; k++)
-		if (events & (1u << k))
-			json_object_set_new(step, form_event_names[k], render_counts(k, n));
-	return step;
-}
-
 static json_t *render_stats(
 	const struct stats_ask *ask, const struct rows *counted, struct probe_report *probe)
 {
@@ -167,10 +150,14 @@ static json_t *render_stats(
 
 	for (int64_t us = ask->begin_us; us < ask->end_us; us += ask->step_us) {
 		bool any = i < counted->n && items[i].time_us == us;
+		const int64_t *counts = any ? items[i++].counts : none;
+		json_t *step = json_pack("{s:o}", "time", form_time_json(us));
 
-		json_array_append_new(
-			steps, render_step(ask->events, us, any ? items[i].counts : none));
-		i += any;
+		for (size_t k = 0; k < FORM_EVENTS; k++)
+			if (ask->events & (1u << k))
+				json_object_set_new(
+					step, form_event_names[k], render_counts(k, counts));
+		json_array_append_new(steps, step);
 	}
 	return json_pack("{s:o, s:o, s:s, s:o, s:o}", "start", form_time_json(ask->begin_us), "end",
 		form_time_json(ask->end_us - ask->step_us), "resolution",

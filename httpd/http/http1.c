@@ -216,15 +216,9 @@ static int parse_field(struct span line, struct http_head *head, struct http_fau
 	for (size_t i = 0; i < value.len; i++)
 		if (!is_value_char(value.data[i]))
 			return fail_head(fault, &fault_field);
-	while (value.len > 0 && ascii_is_blank(value.data[0])) {
-		value.data++;
-		value.len--;
-	}
-	while (value.len > 0 && ascii_is_blank(value.data[value.len - 1]))
-		value.len--;
-	if (head->authority.len > 0 && span_is_nocase(field->name, "Host"))
-		value = head->authority;
-	field->value = value;
+	field->value = head->authority.len > 0 && span_is_nocase(field->name, "Host")
+			       ? head->authority
+			       : span_trim(value);
 	head->fields_n++;
 	return 0;
 }
@@ -415,16 +409,6 @@ static char masked(int before, int after, char c)
 	return c;
 }
 
-static size_t skip_content(struct http_chunks *chunks, size_t len)
-{
-	size_t n = chunks->left < len ? (size_t)chunks->left : len;
-
-	chunks->left -= n;
-	if (chunks->left == 0)
-		chunks->state = CONTENT_CR;
-	return n;
-}
-
 enum http_chunks_result http_chunks_scan(
 	struct http_chunks *chunks, char *data, size_t len, size_t *used_r)
 {
@@ -433,7 +417,12 @@ enum http_chunks_result http_chunks_scan(
 
 	while (at < len) {
 		if (chunks->state == CONTENT) {
-			at += skip_content(chunks, len - at);
+			size_t n = chunks->left < len - at ? (size_t)chunks->left : len - at;
+
+			at += n;
+			chunks->left -= n;
+			if (chunks->left == 0)
+				chunks->state = CONTENT_CR;
 			continue;
 		}
 		if (chunks->state == END_LF) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/span.h"
 #include "core/base/str.h"
 
 /* Replies. All lines of a reply have the same code. The last line has a blank,
@@ -85,17 +86,6 @@ static void add_reply_text(struct smtp_reply *reply, const char *text, size_t le
 	reply->text[at + len] = '\0';
 }
 
-static void add_reply_line(struct smtp_reply *reply, const struct line *line)
-{
-	size_t status = status_len(line);
-	size_t skip = status < line->len && status > 0 ? status + 1 : status;
-
-	memcpy(reply->status, line->text, status);
-	reply->status[status] = '\0';
-	reply->code = line->code;
-	add_reply_text(reply, line->text + skip, line->len - skip);
-}
-
 int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r, size_t *used_r)
 {
 	struct smtp_reply reply = {0};
@@ -105,14 +95,18 @@ int smtp_reply_read(const char *data, size_t len, struct smtp_reply *reply_r, si
 
 	for (size_t at = 0; (end = memchr(data + at, '\n', limit - at));
 		at = (size_t)(end - data) + 1) {
-		size_t n = (size_t)(end - data) - at;
+		size_t n = (size_t)(end - data) - at, status, skip;
 
 		if (n > 0 && end[-1] == '\r')
 			n--;
 		if (read_reply_line(data + at, n, &line) < 0 ||
 			(reply.code && reply.code != line.code))
 			return -1;
-		add_reply_line(&reply, &line);
+		reply.code = line.code;
+		status = status_len(&line);
+		*(char *)mempcpy(reply.status, line.text, status) = '\0';
+		skip = status < line.len && status > 0 ? status + 1 : status;
+		add_reply_text(&reply, line.text + skip, line.len - skip);
 		if (!line.last)
 			continue;
 		str_utf8_mend(reply.text);
@@ -134,23 +128,17 @@ static const struct {
 	{"CHUNKING", offsetof(struct smtp_extensions, chunking)},
 };
 
-/* True if the line's first word is the keyword, in any case. */
-static bool names(const char *line, const char *keyword)
-{
-	size_t len = strlen(keyword);
-
-	return str_starts_nocase(line, keyword) && strchr(" \n", line[len]) != NULL;
-}
-
 struct smtp_extensions smtp_ehlo_read(const char *text)
 {
 	struct smtp_extensions found = {0};
-	const char *line = text;
+	struct span rest = {text, strlen(text)};
 
-	while ((line = strchr(line, '\n')) != NULL) {
-		line++;
+	span_cut(&rest, '\n'); /* the server's name */
+	while (rest.len > 0) {
+		struct span line = span_cut(&rest, '\n'), keyword = span_cut(&line, ' ');
+
 		for (size_t i = 0; i < ARRAY_SIZE(keywords); i++)
-			if (names(line, keywords[i].keyword))
+			if (span_is_nocase(keyword, keywords[i].keyword))
 				*(bool *)((char *)&found + keywords[i].offset) = true;
 	}
 	return found;
@@ -205,22 +193,6 @@ void smtp_shape_read(const struct buf *message, struct smtp_shape *shape_r)
 	*shape_r = shape;
 }
 
-/* SMTPUTF8 is requested only if needed: a message with it cannot go to servers
- * without it. */
-static void add_mail(const struct submission *submission, const struct smtp_shape *shape,
-	const struct smtp_extensions *extensions, struct buf *out)
-{
-	buf_printf(out, "MAIL FROM:<%s>", submission->sender);
-	if (extensions->size)
-		buf_printf(out, " SIZE=%zu", shape->size);
-	if (extensions->eight_bit && shape->eight_bit)
-		buf_add_str(out, " BODY=8BITMIME");
-	if (extensions->utf8 &&
-		(shape->utf8_header || submission->utf8 || !str_is_ascii(submission->sender)))
-		buf_add_str(out, " SMTPUTF8");
-	buf_add_str(out, "\r\n");
-}
-
 bool smtp_is_chunked(const struct smtp_extensions *extensions)
 {
 	return extensions->pipelining && extensions->chunking;
@@ -229,14 +201,24 @@ bool smtp_is_chunked(const struct smtp_extensions *extensions)
 void smtp_command_add(const struct submission *submission, const struct smtp_shape *shape,
 	enum smtp_command command, const struct smtp_extensions *extensions, struct buf *out)
 {
-	if (command == SMTP_MAIL)
-		add_mail(submission, shape, extensions, out);
-	else if (command != SMTP_CONTENT)
-		buf_printf(out, "RCPT TO:<%s>\r\n", submission->recipient);
-	else if (smtp_is_chunked(extensions))
-		buf_printf(out, "BDAT %zu LAST\r\n", shape->size + (shape->unfinished ? 2 : 0));
-	else
-		buf_add_str(out, "DATA\r\n");
+	if (command == SMTP_MAIL) {
+		buf_printf(out, "MAIL FROM:<%s>", submission->sender);
+		if (extensions->size)
+			buf_printf(out, " SIZE=%zu", shape->size);
+		if (extensions->eight_bit && shape->eight_bit)
+			buf_add_str(out, " BODY=8BITMIME");
+		/* Only if needed: a message with it cannot go to servers without it. */
+		if (extensions->utf8 && (shape->utf8_header || submission->utf8 ||
+						!str_is_ascii(submission->sender)))
+			buf_add_str(out, " SMTPUTF8");
+	} else if (command != SMTP_CONTENT) {
+		buf_printf(out, "RCPT TO:<%s>", submission->recipient);
+	} else if (smtp_is_chunked(extensions)) {
+		buf_printf(out, "BDAT %zu LAST", shape->size + (shape->unfinished ? 2 : 0));
+	} else {
+		buf_add_str(out, "DATA");
+	}
+	buf_add_str(out, "\r\n");
 }
 
 char *smtp_command_about(const struct submission *submission, enum smtp_command command)
@@ -253,8 +235,6 @@ bool smtp_command_is_email(enum smtp_command command)
 
 /* The message. A line is copied in as few pieces as fit. Only LF ends a line,
  * here as in Postfix: a CR in the middle stays. */
-
-static const char final_dot[] = ".\r\n";
 
 void smtp_data_init(struct smtp_data *data, const struct buf *message, bool chunked)
 {
@@ -294,18 +274,6 @@ static size_t put_line(struct smtp_data *data, char *out, size_t size)
 	return n + put(out + n, "\r\n", 2);
 }
 
-/* Writes the CRLF of an unfinished last line and, without chunking, the final
- * dot. */
-static size_t put_end(struct smtp_data *data, char *out)
-{
-	size_t n = data->in_line ? put(out, "\r\n", 2) : 0;
-
-	data->ended = true;
-	if (data->chunked)
-		return n;
-	return n + put(out + n, final_dot, sizeof(final_dot) - 1);
-}
-
 size_t smtp_data_next(struct smtp_data *data, char *out, size_t size)
 {
 	size_t n = 0;
@@ -313,8 +281,13 @@ size_t smtp_data_next(struct smtp_data *data, char *out, size_t size)
 	assert(size >= SMTP_DATA_MIN);
 	while (data->at < data->end && size - n > 2)
 		n += put_line(data, out + n, size - n);
-	if (data->at == data->end && !data->ended && size - n >= SMTP_DATA_MIN)
-		n += put_end(data, out + n);
+	if (data->at < data->end || data->ended || size - n < SMTP_DATA_MIN)
+		return n;
+	data->ended = true;
+	if (data->in_line)
+		n += put(out + n, "\r\n", 2);
+	if (!data->chunked)
+		n += put(out + n, ".\r\n", 3);
 	return n;
 }
 

@@ -22,13 +22,6 @@
 #include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
 
-static int read_endpoint(const json_t *body, struct op_webhook *webhook, struct problem *problem)
-{
-	if (json_field_line(body, "endpoint", "endpoint", &webhook->endpoint, problem) < 0)
-		return -1;
-	return json_field_line(body, "domain", "domain", &webhook->domain, problem);
-}
-
 /* Converts an array of names to the comma-separated text of the operation. The
  * body owns the text. */
 static int read_events(const json_t *body, struct op_webhook *webhook, struct problem *problem)
@@ -75,26 +68,27 @@ static int read_status(const json_t *body, struct op_webhook *webhook, struct pr
 	return 0;
 }
 
-static int parse_webhook(const json_t *body, void *input, struct problem *problem)
+static int parse_changes(const json_t *body, void *input, struct problem *problem)
 {
 	struct op_webhook *webhook = input;
 
-	if (read_endpoint(body, webhook, problem) < 0 || read_events(body, webhook, problem) < 0 ||
-		read_status(body, webhook, problem) < 0)
+	if (json_field_line(body, "endpoint", "endpoint", &webhook->endpoint, problem) < 0 ||
+		json_field_line(body, "domain", "domain", &webhook->domain, problem) < 0 ||
+		read_events(body, webhook, problem) < 0)
+		return -1;
+	return read_status(body, webhook, problem);
+}
+
+static int parse_webhook(const json_t *body, void *input, struct problem *problem)
+{
+	const struct op_webhook *webhook = input;
+
+	if (parse_changes(body, input, problem) < 0)
 		return -1;
 	if (webhook->endpoint == NULL || webhook->events == NULL)
 		return problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `%s` field.",
 			webhook->endpoint ? "events" : "endpoint");
 	return 0;
-}
-
-static int parse_changes(const json_t *body, void *input, struct problem *problem)
-{
-	struct op_webhook *webhook = input;
-
-	return read_endpoint(body, webhook, problem) < 0 || read_events(body, webhook, problem) < 0
-		       ? -1
-		       : read_status(body, webhook, problem);
 }
 
 static json_t *render_item(const void *item)

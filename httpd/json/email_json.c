@@ -54,20 +54,6 @@ static int read_tag_text(const json_t *item, const char *name, const char *tag, 
 	return 0;
 }
 
-static int read_tag(const json_t *item, const char *path, json_t *tags, struct problem *problem)
-{
-	const char *name, *value;
-
-	if (!json_is_object(item))
-		return problem_field(problem, PROBLEM_VALIDATION,
-			"The `%s%s` field must be an object.", problem->prefix, path);
-	if (read_tag_text(item, "name", path, &name, problem) < 0 ||
-		read_tag_text(item, "value", path, &value, problem) < 0)
-		return -1;
-	json_array_append_new(tags, json_pack("{s:s, s:s}", "name", name, "value", value));
-	return 0;
-}
-
 /* Parses the tags of the email into the JSON that the store keeps, or NULL if
  * there are none; the caller frees it. A name may occur several times: all are
  * kept, in their order. */
@@ -91,10 +77,17 @@ static int parse_tags(const json_t *email, char **tags_r, struct problem *proble
 	tags = json_array();
 	json_array_foreach(array, i, item) {
 		_cleanup_free_ char *path = mem_printf("tags[%zu]", i);
+		const char *name, *value;
 
-		result = read_tag(item, path, tags, problem);
+		if (!json_is_object(item))
+			result = problem_field(problem, PROBLEM_VALIDATION,
+				"The `%s%s` field must be an object.", problem->prefix, path);
+		else if (read_tag_text(item, "name", path, &name, problem) < 0 ||
+			 read_tag_text(item, "value", path, &value, problem) < 0)
+			result = -1;
 		if (result < 0)
 			break;
+		json_array_append_new(tags, json_pack("{s:s, s:s}", "name", name, "value", value));
 	}
 	if (result == 0)
 		*tags_r = json_dumps(tags, JSON_COMPACT);
