@@ -15,6 +15,7 @@
 #include "core/address/addr.h"
 #include "core/base/buf.h"
 #include "core/base/clock.h"
+#include "core/base/folder.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/dns/dkim.h"
@@ -310,7 +311,7 @@ static int clear_away(
 	if (same < 0 || (same > 0 && files.n == 0))
 		return same < 0 ? -1 : 0;
 	for (size_t i = 0; i < files.n; i++)
-		if (dkim_file_remove(&files.items[i], err) < 0)
+		if (folder_remove_file(files.items[i].path, err) < 0)
 			return -1;
 	same = dkim_signer_check(signer, &keys, err);
 	if (same < 0 || (same == 0 && dkim_signer_use(signer, &keys, &note, err) < 0))

@@ -166,8 +166,7 @@ static int rspamd_read(struct dkim_signer *signer, const char *text, struct err 
 	_cleanup_free_ char *proxy = mem_printf(
 		"%.*s/local.d/worker-proxy.inc", len, signer->settings);
 	_cleanup_buf_ struct buf proxy_text = BUF_INIT;
-	const char *name, *bound = NULL;
-	int folder;
+	const char *bound = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strstr(text, names[i]))
@@ -180,12 +179,8 @@ static int rspamd_read(struct dkim_signer *signer, const char *text, struct err 
 		"path_map = \"%s\";\nselector_map = \"%s\";\nuse_esld = false;\n",
 		signer->tables[0], signer->tables[1]);
 	/* The first bind_socket of the worker that speaks to Postfix, or Debian's default. */
-	folder = folder_open_of(proxy, &name, NULL);
-	if (folder >= 0) {
-		if (folder_read(folder, name, &proxy_text, NULL, NULL) > 0)
-			bound = strstr(buf_str(&proxy_text), "bind_socket");
-		close(folder);
-	}
+	if (folder_read_file(proxy, &proxy_text, NULL, NULL) > 0)
+		bound = strstr(buf_str(&proxy_text), "bind_socket");
 	if (bound) {
 		bound += strlen("bind_socket");
 		bound += strspn(bound, " \t=\"'");
@@ -280,8 +275,6 @@ int dkim_signer_open(const struct conf *conf, struct dkim_signer **signer_r, str
 	_cleanup_(dkim_signer) struct dkim_signer *signer = NULL;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	_cleanup_free_ char *rest = NULL;
-	const char *name;
-	int folder, found;
 
 	if (conf->dkim.signer != DKIM_SIGNER_AUTO)
 		kind = &kinds[conf->dkim.signer];
@@ -300,11 +293,7 @@ int dkim_signer_open(const struct conf *conf, struct dkim_signer **signer_r, str
 	signer->settings = kind == &kinds[DKIM_SIGNER_OPENDKIM]
 				   ? mem_strdup(conf->dkim.opendkim)
 				   : mem_printf("%s/local.d/dkim_signing.conf", conf->dkim.rspamd);
-	folder = folder_open_of(signer->settings, &name, err);
-	found = folder < 0 ? -1 : folder_read(folder, name, &text, NULL, err);
-	if (folder >= 0)
-		close(folder);
-	if (found < 0)
+	if (folder_read_file(signer->settings, &text, NULL, err) < 0)
 		return err_prefix(err, "%s", kind->name);
 	rest = without_block(buf_str(&text));
 	if (kind->read_settings(signer, rest, err) < 0 ||
@@ -519,13 +508,8 @@ static int read_key_file(const char *path, struct buf *private, struct err *err)
 {
 	_cleanup_free_ char *here = *path == '/' ? NULL : getcwd(NULL, 0);
 	_cleanup_free_ char *whole = mem_printf("%s%s%s", here ? here : "", here ? "/" : "", path);
-	const char *name;
-	int folder = folder_open_of(whole, &name, err), found;
+	int found = folder_read_file(whole, private, NULL, err);
 
-	if (folder < 0)
-		return -1;
-	found = folder_read(folder, name, private, NULL, err);
-	close(folder);
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "%s does not exist", path);
 	return found < 0 ? err_prefix(err, "%s", path) : 0;
@@ -583,13 +567,9 @@ int dkim_signer_remove_key(
 	struct dkim_signer *signer, const char *domain, const char *selector, struct err *err)
 {
 	_cleanup_free_ char *name = key_file(signer, domain, selector);
-	int folder = folder_open(signer->keys, err), result;
+	_cleanup_free_ char *path = mem_printf("%s/%s", signer->keys, name);
 
-	if (folder < 0)
-		return -1;
-	result = folder_remove(folder, name, err);
-	close(folder);
-	return result;
+	return folder_remove_file(path, err);
 }
 
 /* True for `p20261123` or `p20261123b`, the form that only Postern chooses. */
@@ -633,8 +613,7 @@ int dkim_signer_leftovers(struct dkim_signer *signer, const struct dkim_key_list
 	const char *domain, struct dkim_file_list *files_r, struct err *err)
 {
 	_cleanup_buf_ struct buf table = BUF_INIT;
-	const char *name, *begin, *end;
-	int of_table = folder_open_of(signer->tables[0], &name, NULL);
+	const char *begin, *end;
 	int folder = access(signer->keys, F_OK) == 0 || errno != ENOENT
 			     ? folder_open(signer->keys, err)
 			     : -2;
@@ -642,10 +621,7 @@ int dkim_signer_leftovers(struct dkim_signer *signer, const struct dkim_key_list
 	const struct dirent *entry;
 
 	*files_r = (struct dkim_file_list){0};
-	if (of_table >= 0) {
-		(void)folder_read(of_table, name, &table, NULL, NULL);
-		close(of_table);
-	}
+	(void)folder_read_file(signer->tables[0], &table, NULL, NULL);
 	/* Our lines of the first table name files whose names do not show that they are ours. */
 	begin = strstr(buf_str(&table), BEGIN);
 	end = begin ? strstr(begin, END) : NULL;
@@ -679,43 +655,26 @@ void dkim_file_list_free(struct dkim_file_list *files)
 	*files = (struct dkim_file_list){0};
 }
 
-int dkim_file_remove(const struct dkim_file *file, struct err *err)
-{
-	const char *name = NULL;
-	int folder = folder_open_of(file->path, &name, err), result;
-
-	if (folder < 0)
-		return -1;
-	result = folder_remove(folder, name, err);
-	close(folder);
-	return result;
-}
-
 int dkim_signer_check_key(
 	struct dkim_signer *signer, const struct dkim_key *key, char **why_r, struct err *err)
 {
 	_cleanup_free_ char *name = key_file(signer, key->domain, key->selector);
-	int folder = folder_open(signer->keys, err), found;
+	_cleanup_free_ char *path = mem_printf("%s/%s", signer->keys, name);
 	struct folder_rights rights;
 	struct buf text = BUF_INIT;
+	int found = folder_read_file(path, &text, &rights, err);
 
-	if (folder < 0)
-		return -1;
-	found = folder_read(folder, name, &text, &rights, err);
-	close(folder);
 	if (text.len)
 		secret_wipe(text.data, text.len);
 	buf_free(&text);
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		*why_r = mem_printf("%s/%s is missing", signer->keys, name);
+		*why_r = mem_printf("%s is missing", path);
 	else if (rights.mode & 07)
-		*why_r = mem_printf(
-			"%s/%s can be read by every user of this host", signer->keys, name);
+		*why_r = mem_printf("%s can be read by every user of this host", path);
 	else if (rights.user != signer->key_rights.user && rights.user != 0)
-		*why_r = mem_printf("%s/%s is another user's than %s's", signer->keys, name,
-			signer->kind->name);
+		*why_r = mem_printf("%s is another user's than %s's", path, signer->kind->name);
 	else
 		return 1;
 	return 0;
@@ -794,11 +753,10 @@ int dkim_signer_check(struct dkim_signer *signer, const struct dkim_key_list *ke
 int dkim_signer_use(struct dkim_signer *signer, const struct dkim_key_list *keys, char **note_r,
 	struct err *err)
 {
-	int changed = put_tables(signer, keys, false, err), settings = 0, folder, found = 0;
+	int changed = put_tables(signer, keys, false, err), settings = 0, found;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	_cleanup_free_ char *pid = NULL;
 	struct process process;
-	const char *name;
 
 	if (changed >= 0 && signer->block)
 		settings = put_block(signer->settings, signer->block, false, false, err);
@@ -810,11 +768,7 @@ int dkim_signer_use(struct dkim_signer *signer, const struct dkim_key_list *keys
 			signer->kind->name, signer->kind->process);
 	if ((!changed && !settings) || signer->pid_file == NULL)
 		return 0;
-	folder = folder_open_of(signer->pid_file, &name, NULL);
-	if (folder >= 0) {
-		found = folder_read(folder, name, &text, NULL, NULL);
-		close(folder);
-	}
+	found = folder_read_file(signer->pid_file, &text, NULL, NULL);
 	pid = str_trim(buf_str(&text), text.len);
 	/* The process of the pid file may be another one than the signer. */
 	if (found <= 0 || !process_read(pid, &process) ||

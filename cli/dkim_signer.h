@@ -62,8 +62,6 @@ int dkim_signer_leftovers(struct dkim_signer *signer, const struct dkim_key_list
 	const char *domain, struct dkim_file_list *files_r, struct err *err);
 void dkim_file_list_free(struct dkim_file_list *files);
 #define _cleanup_dkim_files_ __attribute__((cleanup(dkim_file_list_free)))
-/* Removes such a file. Returns 0 or -1. */
-int dkim_file_remove(const struct dkim_file *file, struct err *err);
 
 /* Returns 1 if the file of a key exists and nobody else may read it; 0 with the reason, which the
  * caller frees; -1 on error. */

@@ -49,7 +49,13 @@ enum {
 static const char *const daemons[] = {"postern-milter", "postern-httpd", "postern-events",
 	"postern-webhook", "postern-auth", "postern-held"};
 
-/* True if the process, or its user, is in the group of the file. */
+static void mend_by_restart(struct doctor *doctor, const char *name)
+{
+	if (doctor->has_units)
+		doctor_mend(doctor, "systemctl", "restart", name, NULL);
+}
+
+/* True if the process is in the group, or this user may not see it. */
 static bool process_has_group(pid_t pid, gid_t wanted)
 {
 	_cleanup_free_ char *path = mem_printf("/proc/%ld/status", (long)pid);
@@ -104,8 +110,7 @@ static void look_at_database_of(struct doctor *doctor, const char *name, pid_t p
 		doctor_say(doctor, "database", DOCTOR_WRONG,
 			"%s (process %ld) has %s open, which was removed or replaced: restart it",
 			name, (long)pid, file);
-		if (doctor->has_units)
-			doctor_mend(doctor, "systemctl", "restart", name, NULL);
+		mend_by_restart(doctor, name);
 		return;
 	}
 }
@@ -124,8 +129,7 @@ static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
 		doctor_say(doctor, "program", DOCTOR_WARNING,
 			"%s (process %ld) is running a program file that has been replaced", name,
 			(long)pid);
-		if (doctor->has_units)
-			doctor_mend(doctor, "systemctl", "restart", name, NULL);
+		mend_by_restart(doctor, name);
 	}
 	look_at_database_of(doctor, name, pid);
 	if (stat(folder, &info) < 0)
@@ -148,8 +152,7 @@ static void look_at_process(struct doctor *doctor, const char *name, pid_t pid)
 	doctor_say(doctor, "groups", DOCTOR_WRONG,
 		"%s (process %ld) is not in the group %s, which is needed to submit mail to Postfix",
 		name, (long)pid, group_name);
-	if (doctor->has_units)
-		doctor_mend(doctor, "systemctl", "restart", name, NULL);
+	mend_by_restart(doctor, name);
 }
 
 /* Returns the value in lines of NAME=VALUE. The caller frees it. */
@@ -523,8 +526,7 @@ static void look_at_log_file(struct doctor *doctor, pid_t events)
 			continue;
 		doctor_say(doctor, "log", DOCTOR_WRONG,
 			"postern-events is reading a log file that was deleted: %s", target);
-		if (doctor->has_units)
-			doctor_mend(doctor, "systemctl", "restart", "postern-events", NULL);
+		mend_by_restart(doctor, "postern-events");
 	}
 }
 
@@ -581,8 +583,7 @@ static void look_at_absence(struct doctor *doctor, const char *name)
 	if (row == NULL)
 		return;
 	doctor_say(doctor, row, DOCTOR_WRONG, "%s is not running", name);
-	if (doctor->has_units)
-		doctor_mend(doctor, "systemctl", "restart", name, NULL);
+	mend_by_restart(doctor, name);
 }
 
 static void look_at_decisions(struct doctor *doctor)
@@ -598,8 +599,7 @@ static void look_at_decisions(struct doctor *doctor)
 		"decisions about held mail that postern-held has not carried out for a minute: "
 		"%" PRId64,
 		late);
-	if (doctor->has_units)
-		doctor_mend(doctor, "systemctl", "restart", "postern-held", NULL);
+	mend_by_restart(doctor, "postern-held");
 }
 
 /* journald logs how many lines of a unit its rate limit has dropped. */

@@ -111,6 +111,19 @@ int folder_read(int folder, const char *name, struct buf *content, struct folder
 	return n < 0 ? -1 : 1;
 }
 
+int folder_read_file(
+	const char *path, struct buf *content, struct folder_rights *rights_r, struct err *err)
+{
+	const char *name;
+	int folder = folder_open_of(path, &name, err), result;
+
+	if (folder < 0)
+		return -1;
+	result = folder_read(folder, name, content, rights_r, err);
+	close(folder);
+	return result;
+}
+
 static int write_content(int file, const struct buf *content, const struct folder_rights *rights)
 {
 	for (size_t at = 0; at < content->len;) {
@@ -156,7 +169,14 @@ int folder_write(int folder, const char *name, const struct buf *content,
 	return 0;
 }
 
-int folder_remove(int folder, const char *name, struct err *err)
+int folder_remove_file(const char *path, struct err *err)
 {
-	return unlinkat(folder, name, 0) < 0 && errno != ENOENT ? fail(err, "remove", name) : 0;
+	const char *name;
+	int folder = folder_open_of(path, &name, err), result;
+
+	if (folder < 0)
+		return -1;
+	result = unlinkat(folder, name, 0) < 0 && errno != ENOENT ? fail(err, "remove", name) : 0;
+	close(folder);
+	return result;
 }

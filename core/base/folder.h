@@ -32,12 +32,15 @@ struct folder_rights {
 enum { FOLDER_FILE_MAX = 16 * 1024 * 1024 };
 int folder_read(int folder, const char *name, struct buf *content, struct folder_rights *rights_r,
 	struct err *err);
+/* The same for the absolute path of a file. */
+int folder_read_file(
+	const char *path, struct buf *content, struct folder_rights *rights_r, struct err *err);
 
 /* Writes a file. ERR_EXISTS if it exists and replace is false. Returns 0, or -1 on error. */
 int folder_write(int folder, const char *name, const struct buf *content,
 	const struct folder_rights *rights, bool replace, struct err *err);
 
-/* Removes a file, if it exists. Returns 0, or -1 on error. */
-int folder_remove(int folder, const char *name, struct err *err);
+/* Removes the file of an absolute path, if it exists. Returns 0, or -1 on error. */
+int folder_remove_file(const char *path, struct err *err);
 
 #endif
