@@ -45,22 +45,18 @@ struct reading {
 	bool *found;
 };
 
+/* Returns the mailbox with its name decoded; NULL if it has no name. */
 static char *mailbox_text(const char *spec, const char *name)
 {
-	_cleanup_free_ char *shown = decoded(name);
-	struct addr addr = {.name = shown, .local = NULL, .domain = NULL};
 	const char *at = strrchr(spec, '@');
-	char *text;
+	_cleanup_addr_ struct addr addr = {.name = decoded(name)};
 
-	str_squeeze(shown);
-	if (str_empty(shown) || at == NULL)
+	str_squeeze(addr.name);
+	if (str_empty(addr.name) || at == NULL)
 		return NULL;
 	addr.local = mem_dup(spec, (size_t)(at - spec));
 	addr.domain = mem_strdup(at + 1);
-	text = addr_format(&addr);
-	free(addr.local);
-	free(addr.domain);
-	return text;
+	return addr_format(&addr);
 }
 
 static void on_recipient_mailbox(void *user, const char *given, const char *name)
@@ -108,12 +104,10 @@ static void read_recipients(const struct session_message *message, struct recipi
 	const struct strv *envelope = &message->recipients;
 	struct reading reading = {.message = message, .recipients = recipients};
 
-	reading.folded = mem_grow(NULL, envelope->n + 1, sizeof(*reading.folded));
-	reading.found = mem_grow(NULL, envelope->n + 1, sizeof(*reading.found));
-	for (size_t i = 0; i < envelope->n; i++) {
+	reading.folded = mem_alloc(envelope->n + 1, sizeof(*reading.folded));
+	reading.found = mem_alloc(envelope->n + 1, sizeof(*reading.found));
+	for (size_t i = 0; i < envelope->n; i++)
 		reading.folded[i] = str_hash_folded(envelope->items[i]);
-		reading.found[i] = false;
-	}
 	read_field(&reading, &message->to, RECIPIENT_TO);
 	read_field(&reading, &message->cc, RECIPIENT_CC);
 	for (size_t i = 0; i < envelope->n; i++) {

@@ -165,14 +165,6 @@ static int read_display_name(const char *text, size_t len, char **name_r, struct
 	return 0;
 }
 
-static bool is_atext(char c)
-{
-	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		(unsigned char)c >= 0x80)
-		return true;
-	return c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL;
-}
-
 /* Returns the length of the quoted string at text, including its quotes; 0 if it is not closed. */
 static size_t quoted_len(const char *text)
 {
@@ -185,12 +177,15 @@ static size_t quoted_len(const char *text)
 	return 0;
 }
 
+/* Returns the length of the atext (RFC 5322 3.2.3, RFC 6532 3.2) and dots at text. */
 static size_t dot_atom_len(const char *text)
 {
-	size_t len = 0;
+	static const char ascii[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-/=?^_`{|}~.";
+	size_t len = strspn(text, ascii);
 
-	while (is_atext(text[len]) || text[len] == '.')
-		len++;
+	while ((unsigned char)text[len] >= 0x80)
+		len += 1 + strspn(text + len + 1, ascii);
 	return len;
 }
 
