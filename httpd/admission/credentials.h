@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/base/cidr.h"
 #include "core/base/secret.h"
 #include "httpd/http/http1.h"
 
@@ -28,6 +29,15 @@ void credentials_cookie_name(
 	struct span host, const char *url, char name_r[static SESSION_COOKIE_SIZE]);
 /* Appends the value of this cookie. False if there is none. */
 bool credentials_cookie(const struct http_head *head, const char *name, struct buf *token);
+
+/* The address of the client of a request from peer (an address, or CIDR_UNIX).
+ * Each proxy appends to X-Forwarded-For the address that it got the request
+ * from, so the last entry is from the peer itself. It is used if the peer is a
+ * trusted proxy; the entry before it, if the last one is a trusted proxy too;
+ * and so on. An entry that is not an address ends the search. The result is the
+ * peer, or an address as RFC 5952 writes it. */
+void forwarded_client(const struct http_head *head, const struct cidr_list *proxies,
+	const char *peer, char client_r[static CIDR_TEXT_SIZE]);
 
 /* Where the request comes from, by Origin (RFC 6454) and Sec-Fetch-Site (W3C
  * Fetch Metadata): a page of this server, no browser page, or a page of another

@@ -9,7 +9,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
-#include "httpd/http/forwarded.h"
+#include "httpd/admission/credentials.h"
 
 #define FOR "X-Forwarded-For: "
 #define END "\r\n"
