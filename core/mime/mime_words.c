@@ -83,10 +83,13 @@ struct word {
 	const char *end;
 };
 
+/* Stands for mime_words_decode(), and is known by its address. */
+static const struct mime_words_reading usual = {0};
+
 /* Adjacent words with the same charset are converted together, because some programs split a
  * character between two words. */
 struct decoder {
-	const struct mime_words_reading *reading; /* NULL: as mime_words_decode() */
+	const struct mime_words_reading *reading; /* &usual: as mime_words_decode() */
 	const char *last;                         /* the last ?= of the value; NULL if none */
 	struct buf out;
 	struct buf payload; /* not decoded yet */
@@ -105,14 +108,9 @@ static const char *last_end(const char *value)
 	return NULL;
 }
 
-static bool is_wide(const struct decoder *decoder)
-{
-	return decoder->reading && decoder->reading->wide;
-}
-
 static size_t payload_len(const struct decoder *decoder, const char *payload)
 {
-	if (!is_wide(decoder))
+	if (!decoder->reading->wide)
 		return strcspn(payload, "?");
 	if (decoder->last && payload <= decoder->last)
 		return (size_t)(strstr(payload, "?=") - payload);
@@ -151,23 +149,13 @@ static bool read_word(const struct decoder *decoder, const char *p, struct word 
 	p += word->payload.len;
 	ended = str_starts(p, "?=");
 	word->end = ended ? p + 2 : p;
-	return ended || is_wide(decoder);
+	return ended || decoder->reading->wide;
 }
 
 /* True if not all programs read the text as UTF-8. */
 static bool is_doubtful(const char *text, size_t len)
 {
 	return memchr(text, ESCAPE, len) || !str_utf8_valid(text, len);
-}
-
-static bool is_joined(const struct decoder *decoder)
-{
-	return decoder->reading && decoder->reading->joined;
-}
-
-static bool is_apart(const struct decoder *decoder)
-{
-	return decoder->reading && decoder->reading->apart;
 }
 
 static void decode_payload(struct decoder *decoder)
@@ -179,8 +167,8 @@ static void decode_payload(struct decoder *decoder)
 		return;
 	if (decoder->encoding == 'q')
 		decode_q(payload, bytes);
-	else if (decoder->reading)
-		decode_b_leniently(payload, is_joined(decoder), bytes);
+	else if (decoder->reading != &usual)
+		decode_b_leniently(payload, decoder->reading->joined, bytes);
 	else if (base64_decode(payload.data, payload.len, bytes) < 0)
 		base64_decode_leniently(payload.data, payload.len, bytes);
 	buf_clear(&decoder->payload);
@@ -190,7 +178,7 @@ static void add_payload(struct decoder *decoder, const struct word *word)
 {
 	char encoding = strchr("qQ", word->encoding) ? 'q' : 'b';
 
-	if (!is_joined(decoder) || encoding != decoder->encoding)
+	if (!decoder->reading->joined || encoding != decoder->encoding)
 		decode_payload(decoder);
 	decoder->encoding = encoding;
 	buf_add(&decoder->payload, word->payload.data, word->payload.len);
@@ -199,7 +187,7 @@ static void add_payload(struct decoder *decoder, const struct word *word)
 /* Appends text that should be UTF-8. */
 static void add_utf8(struct decoder *decoder, const char *text, size_t len)
 {
-	if (decoder->reading == NULL)
+	if (decoder->reading == &usual)
 		mime_charset_add(&decoder->out, text, len, NULL);
 	else
 		mime_charset_add_guessed(&decoder->out, text, len);
@@ -210,7 +198,7 @@ static void add_plain(struct decoder *decoder, const char *text, size_t len)
 {
 	const struct mime_words_reading *reading = decoder->reading;
 
-	if (reading && reading->everywhere && is_doubtful(text, len))
+	if (reading->everywhere && is_doubtful(text, len))
 		mime_charset_add(&decoder->out, text, len, reading->charset);
 	else
 		add_utf8(decoder, text, len);
@@ -219,7 +207,7 @@ static void add_plain(struct decoder *decoder, const char *text, size_t len)
 /* The charset that the decoder takes for the one of this name. */
 static const char *charset_of(const struct decoder *decoder, const char *name)
 {
-	return decoder->reading ? name : mime_charset_of_name(name);
+	return decoder->reading == &usual ? mime_charset_of_name(name) : name;
 }
 
 static void flush_words(struct decoder *decoder)
@@ -240,7 +228,7 @@ static void add_gap(struct decoder *decoder, char next)
 {
 	const struct buf *out = &decoder->out;
 
-	if (is_apart(decoder) && out->len > 0 && next != '\0' &&
+	if (decoder->reading->apart && out->len > 0 && next != '\0' &&
 		!ascii_is_space(out->data[out->len - 1]) && !ascii_is_space(next))
 		buf_add_char(&decoder->out, ' ');
 }
@@ -255,10 +243,10 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 
 	while (read_word(decoder, p, &word)) {
 		/* A charset that not all programs know is replaced by that of the reading. */
-		if (reading && reading->charset && !mime_charset_common(word.charset))
+		if (reading->charset && !mime_charset_common(word.charset))
 			snprintf(word.charset, sizeof(word.charset), "%s", reading->charset);
 		if (!str_eq_nocase(word.charset, decoder->charset)) {
-			if (reading == NULL &&
+			if (reading == &usual &&
 				!mime_charset_known(charset_of(decoder, word.charset)))
 				break;
 			flush_words(decoder);
@@ -267,7 +255,7 @@ static const char *decode_row(struct decoder *decoder, const char *p)
 		add_payload(decoder, &word);
 		end = word.end;
 		p = end + strspn(end, " \t\r\n");
-		if (is_apart(decoder) && (p == end || !is_joined(decoder)))
+		if (reading->apart && (p == end || !reading->joined))
 			break;
 	}
 	flush_words(decoder);
@@ -301,7 +289,7 @@ char *mime_words_read(const char *value, const struct mime_words_reading *readin
 
 char *mime_words_decode(const char *value)
 {
-	return mime_words_read(value, NULL);
+	return mime_words_read(value, &usual);
 }
 
 bool mime_words_doubtful(const char *value)

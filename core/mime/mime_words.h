@@ -34,7 +34,7 @@ struct mime_words_reading {
 			      * mime_words_doubtful() */
 };
 
-/* Decodes the value in this variant; with NULL as mime_words_decode(). The caller frees it. */
+/* Decodes the value in this variant. The caller frees it. */
 char *mime_words_read(const char *value, const struct mime_words_reading *reading);
 
 /* True if programs can decode the value differently: it has words in a charset that not all
