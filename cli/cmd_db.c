@@ -198,6 +198,7 @@ static int migrate_copy(const char *path, int64_t now_us, struct err *err)
 
 	if (db_open(path, DB_WRITE, &db, err) < 0 || db_begin(db, err) < 0)
 		return -1;
+	fputs("Migrating a copy of the database, to see whether it works:\n", stderr);
 	if (migrate_run_list(db, &list, now_us, &applied, err) == 0 && db_commit(db, err) == 0)
 		return 0;
 	db_rollback(db);
