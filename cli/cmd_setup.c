@@ -23,6 +23,7 @@ static const struct {
 	{OPTION_DRY_RUN, "--dry-run"},
 	{OPTION_POSTFIX, "-c"},
 	{OPTION_SUBMISSION, "--submission"},
+	{OPTION_SERVICE, "--service"},
 	{OPTION_SMTP_AUTH, "--smtp-auth"},
 	{OPTION_DOMAIN, "--domain"},
 	{OPTION_POLICY, "--policy"},
@@ -72,6 +73,10 @@ const struct verb cmd_setup = {
 			"Postfix's own."},
 		{OPTION_SUBMISSION, false,
 			"smtp: adds the service postern to master.cf, for submission.method smtp."},
+		{OPTION_SERVICE, false,
+			"Puts the milter into the smtpd_milters of this service in master.cf, such "
+			"as submission. Without this option setup does so for every service with "
+			"milters of its own, but for those that were told to ask none."},
 		{OPTION_SMTP_AUTH, false,
 			"Adds services to master.cf where programs log in over SMTP with an API "
 			"key, and starts postern-auth. PLACES are ports, separated by commas: 587 "

@@ -144,6 +144,7 @@ const struct verbs_option verbs_options[OPTIONS] = {
 	[OPTION_POSTFIX] = {"postfix", "DIR", NULL, false},
 	[OPTION_UNDO] = {"undo", NULL, NULL, false},
 	[OPTION_SUBMISSION] = {"submission", "METHOD", NULL, false},
+	[OPTION_SERVICE] = {"service", "NAME", NULL, false},
 	[OPTION_SMTP_AUTH] = {"smtp-auth", "PLACES", NULL, false},
 	[OPTION_USER] = {"user", "LOGIN", NULL, false},
 	[OPTION_KEY] = {"key", "ID", "key_id", false},

@@ -63,6 +63,7 @@ enum verb_option_id {
 	OPTION_POSTFIX,
 	OPTION_UNDO,
 	OPTION_SUBMISSION,
+	OPTION_SERVICE,
 	OPTION_SMTP_AUTH,
 	OPTION_USER,
 	OPTION_KEY,
@@ -78,7 +79,7 @@ enum verb_option_id {
 	OPTIONS
 };
 
-enum { VERB_OPTIONS_MAX = 12 };
+enum { VERB_OPTIONS_MAX = 13 };
 
 struct verb_option {
 	enum verb_option_id id;

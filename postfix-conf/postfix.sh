@@ -185,6 +185,15 @@ has_entry() {
 	esac
 }
 
+# Whether it is a service of that program: runs NAME/TYPE PROGRAM.
+runs() {
+	read_services
+	case $nl$entries in
+	*"$nl$1 $2$nl"*) ;;
+	*) return 1 ;;
+	esac
+}
+
 # Answers the full names, as submission/inet, of a service that was given with --service.
 full_service() {
 	read_services

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from harness import wait_for
@@ -16,7 +17,7 @@ from harness.milter import REJECT, OtherMilter
 from test_doctor import OF_SANDBOX, a_store, box, copy_of, doctor, fault, faults, run  # noqa: F401 (a sandbox of this file)
 from test_held_waiting import queue, send
 from test_postfix_conf_probe import Changed
-from test_setup import script
+from test_setup import CLI, script
 
 pytestmark = pytest.mark.submission("sendmail")
 
@@ -129,10 +130,39 @@ def test_the_transport_by_which_mail_waits(box, tmp_path):
     assert not faults(doctor(box, "--postfix", folder), "retry")
 
 
-def test_a_service_with_milters_of_its_own(box, changed):
-    changed.master_cf("syslog_name=postfix/postern" if "postfix/postern" in changed.before[1]
-                      else "cleanup    unix  n  -  y  -     0  cleanup", "-o non_smtpd_milters=")
-    assert fault(doctor(box), "services", "has its own non_smtpd_milters")
+def test_a_service_with_milters_of_its_own(box, tmp_path):
+    """And the command that is named for it adds the milter."""
+    folder = settings_of(box, tmp_path)
+    master_cf = folder / "master.cf"
+    kept = re.sub(r"(?m)^cleanup\s.*", r"\g<0>\n  -o non_smtpd_milters=", master_cf.read_text())
+    master_cf.write_text(f"{kept}2526 inet n - y - - smtpd\n  -o smtpd_milters=\n"
+                         "2527 inet n - y - - smtpd\n  -o smtpd_milters=inet:localhost:1\n")
+    age(folder)
+    said = [row["text"] for row in faults(doctor(box, "--postfix", folder), "services")]
+    assert sum("cleanup/unix has its own non_smtpd_milters" in text for text in said) == 1
+    (text,) = [text for text in said if "2526/inet has its own smtpd_milters" in text]
+    command = re.search(r"postern (setup .*) adds it", text)[1].split()
+    config = tmp_path / "postern.conf"
+    config.write_text(Path(box.config).read_text().replace(f"{box.dir}/postfix", str(folder)))
+    done = subprocess.run(
+        [CLI, "-c", config, *command, "--dry-run", "--postfix", folder],
+        capture_output=True, text=True, timeout=300, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # One with milters of its own needs no option.
+    assert len(re.findall(r"(?m)^\+  -o smtpd_milters=.*postern/milter.sock", done.stdout)) == 2
+
+
+def test_lists_that_a_service_does_not_read(box, tmp_path):
+    """smtpd(8) reads one list, cleanup(8) the other, and with no_milters neither counts."""
+    folder = settings_of(box, tmp_path)
+    with (folder / "master.cf").open("a") as file:
+        file.write("2526 inet n - y - - smtpd\n  -o non_smtpd_milters=\n"
+                   "2527 inet n - y - - smtpd\n  -o smtpd_milters=\n"
+                   "  -o receive_override_options=no_milters\n")
+    age(folder)
+    found = doctor(box, "--postfix", folder)
+    assert not faults(found, "services")
+    assert fault(found, "no_milters", "2527/inet has no_milters")
 
 
 def test_postfix_was_not_reloaded(box, changed):
