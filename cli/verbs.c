@@ -292,8 +292,23 @@ void usage_add_short(const struct verb *verb, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
+/* Adds the usage of a verb, and the first sentence of its help. */
+static void add_summary(const struct verb *verb, struct buf *out)
+{
+	const char *end = strstr(verb->help, ". ");
+	_cleanup_free_ char *sentence = end ? mem_dup(verb->help, (size_t)(end + 1 - verb->help))
+					    : mem_strdup(verb->help);
+
+	buf_add_str(out, "  ");
+	add_usage(verb, 2, out);
+	buf_add_char(out, '\n');
+	visible_add_wrapped(out, sentence, 10, LINE_WIDTH);
+}
+
 void usage_add_verb(const struct verb *verb, struct buf *out)
 {
+	const char *heading = "See also:\n";
+
 	usage_add_short(verb, out);
 	buf_add_char(out, '\n');
 	visible_add_wrapped(out, verb->help, 0, LINE_WIDTH);
@@ -306,6 +321,15 @@ void usage_add_verb(const struct verb *verb, struct buf *out)
 	}
 	if (verb->options[0].help)
 		buf_add_char(out, '\n');
+	/* What is shown for a noun that is a verb itself names its other verbs. */
+	for (size_t i = 0; verb->name == NULL && verbs[i]; i++)
+		if (verbs[i]->name && str_eq(verbs[i]->noun, verb->noun)) {
+			buf_add_str(out, heading);
+			add_summary(verbs[i], out);
+			heading = "";
+		}
+	if (*heading == '\0')
+		buf_add_char(out, '\n');
 	buf_add_str(out, general);
 }
 
@@ -315,16 +339,13 @@ void usage_add_all(const char *noun, struct buf *out)
 	for (size_t i = 0; verbs[i]; i++) {
 		if (noun && !str_eq(noun, verbs[i]->noun))
 			continue;
+		if (noun) {
+			add_summary(verbs[i], out);
+			continue;
+		}
 		buf_add_str(out, "  ");
 		add_usage(verbs[i], 2, out);
 		buf_add_char(out, '\n');
-		if (noun) {
-			const char *help = verbs[i]->help, *end = strstr(help, ". ");
-			_cleanup_free_ char *sentence =
-				end ? mem_dup(help, (size_t)(end + 1 - help)) : mem_strdup(help);
-
-			visible_add_wrapped(out, sentence, 10, LINE_WIDTH);
-		}
 	}
 	if (noun == NULL)
 		buf_add_str(out, "\nMore: postern NOUN --help, postern NOUN VERB --help.\n");

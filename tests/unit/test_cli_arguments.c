@@ -287,6 +287,18 @@ static void test_usage_of_a_noun(void **state)
 		"the database, whatever the"));
 }
 
+static void test_usage_of_a_noun_that_is_a_verb(void **state)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	(void)state;
+	usage_add_verb(verbs_find("hosts", NULL), &text);
+	assert_non_null(strstr(buf_str(&text), "\nSee also:\n  postern hosts remove HOST\n"));
+	buf_clear(&text);
+	usage_add_verb(verbs_find("hosts", "remove"), &text);
+	assert_null(strstr(buf_str(&text), "See also"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_usage_of_a_verb),
 		cmocka_unit_test(test_usage_of_all),
 		cmocka_unit_test(test_usage_of_a_noun),
+		cmocka_unit_test(test_usage_of_a_noun_that_is_a_verb),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
