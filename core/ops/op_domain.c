@@ -50,7 +50,7 @@ static int find_own_domain(const struct op *op, const struct op_domain *input,
 	struct domain domain;
 	int found;
 
-	if (op->actor != OP_COMMAND)
+	if (op->actor != OP_COMMAND && !op->object_is_name)
 		found = store_domain_get(op->db, company_id, op->object, &domain, err);
 	else if (addr_domain_normalize(op->object, &name, err) < 0)
 		found = -1;

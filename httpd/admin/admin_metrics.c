@@ -684,8 +684,10 @@ void admin_metrics_get(struct request *request)
 {
 	const struct worker *worker = request->worker;
 
-	if (worker->database_watch.gone)
+	if (worker->database_watch.gone) {
+		request->db = worker->db;
 		tell_all(request, worker->conf, true);
-	else
+	} else {
 		reply_from_pool(request, tell_in_pool);
+	}
 }

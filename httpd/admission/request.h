@@ -28,8 +28,7 @@ struct request {
 	/* The client's address: behind a trusted proxy, the one that the proxy
 	 * names. "" if it is not known. */
 	char client[REQUEST_CLIENT_SIZE];
-	struct db
-		*db; /* for reading only: the worker's, which may be NULL; or one of the readers */
+	struct db *db; /* for reading only, in the pool; NULL on the loop, which may not wait */
 	struct pooled_reply *pooled; /* set while the pool handles it, else NULL */
 	struct conf *conf; /* a copy for a handler in the pool that reads settings; else NULL */
 	char id[ID_SIZE];  /* in the answer and in every log line about it */

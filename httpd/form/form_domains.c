@@ -26,6 +26,8 @@
 #include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
 
+#define DOMAIN_MISSING "Domain not found: %s"
+
 /* Clients read `valid`. */
 static json_t *render_record(const json_t *record)
 {
@@ -92,44 +94,39 @@ static json_t *render_whole(const struct domain *domain, const struct op *op, co
 	return answer;
 }
 
-/* Finds the domain of the path. A domain that the key may not see does not
- * exist. Returns 0, or -1 with the problem. */
-static int find_named_domain(
-	struct request *request, struct domain *domain_r, struct problem *problem)
+/* The operation is about the domain that the path names. Returns 0, or -1 with the problem if that
+ * is no name. */
+static int about_named(const struct request *request, struct op *op, struct problem *problem)
 {
-	const struct key *key = &request->admission.key;
 	_cleanup_free_ char *name = NULL;
-	struct err err = ERR_INIT;
-	int found = 0;
 
-	if (addr_domain_normalize(request->admission.param, &name, NULL) == 0 &&
-		(key->domain == NULL || str_eq(key->domain, name)))
-		found = store_domain_find_own(request->db, key->company_id, name, domain_r, &err);
-	if (found < 0)
-		return request_failed(request, "domain_failed", &err, problem);
-	if (found == 0)
-		return problem_set(problem, PROBLEM_NOT_FOUND, "Domain not found: %s",
-			request->admission.param);
+	if (addr_domain_normalize(request->admission.param, &name, NULL) < 0)
+		return problem_set(
+			problem, PROBLEM_NOT_FOUND, DOMAIN_MISSING, request->admission.param);
+	op->object_is_name = true;
 	return 0;
 }
 
 void api_form_domain(struct request *request)
 {
 	struct problem problem = PROBLEM_INIT;
-	struct domain domain = {0};
 	struct err err = ERR_INIT;
 	json_t *answer = NULL;
 	struct op op;
+	int found;
 
 	operate_init(request, &op);
-	if (find_named_domain(request, &domain, &problem) == 0) {
-		if (op_domain_dns_add(&op, &domain, &err) == 0)
-			answer = render_whole(&domain, &op, NULL);
+	if (about_named(request, &op, &problem) == 0) {
+		found = op_domain_show.run(&op, NULL, &err);
+		if (found > 0)
+			answer = render_whole(op.result.rows.items, &op, NULL);
+		else if (found == 0)
+			problem_set(&problem, PROBLEM_NOT_FOUND, DOMAIN_MISSING,
+				request->admission.param);
 		else
 			request_failed(request, "domain_failed", &err, &problem);
 	}
 	op_clear(&op);
-	store_domain_clear(&domain);
 	reply_either(request, &problem, 200, answer);
 }
 
@@ -216,7 +213,6 @@ void api_form_domain_list(struct request *request)
 struct domain_change {
 	struct operate operate; /* first */
 	struct form form;       /* owns the strings of the input */
-	char id[ID_SIZE];       /* id of the domain in the path */
 };
 
 static void end_change(struct domain_change *change)
@@ -235,7 +231,7 @@ static void on_domain_changed(struct change *done)
 	if (problem.kind != PROBLEM_NONE)
 		;
 	else if (done->result == 0)
-		problem_set(&problem, PROBLEM_NOT_FOUND, "Domain not found: %s",
+		problem_set(&problem, PROBLEM_NOT_FOUND, DOMAIN_MISSING,
 			done->request->admission.param);
 	else if (done->result < 0 && err->code == ERR_DENIED)
 		problem_set(&problem, PROBLEM_DOMAIN, "%s", err->text);
@@ -261,19 +257,15 @@ static struct domain_change *begin_change(struct request *request,
 static void change_named(struct request *request, const struct operation *operation,
 	json_t *(*render)(const struct op *op))
 {
+	struct domain_change *change = begin_change(request, operation, render);
 	struct problem problem = PROBLEM_INIT;
-	struct domain_change *change;
-	struct domain domain;
 
-	if (find_named_domain(request, &domain, &problem) < 0) {
-		reply_problem(request, &problem);
+	if (about_named(request, &change->operate.op, &problem) == 0) {
+		operate_submit(&change->operate, on_domain_changed);
 		return;
 	}
-	change = begin_change(request, operation, render);
-	memcpy(change->id, domain.id, ID_SIZE);
-	store_domain_clear(&domain);
-	op_about(&change->operate.op, change->id);
-	operate_submit(&change->operate, on_domain_changed);
+	reply_problem(request, &problem);
+	end_change(change);
 }
 
 /* Checks the settings of a form. Those about received mail, links and other

@@ -240,10 +240,12 @@ static void get_email(struct request *request)
 
 void api_email_get(struct request *request)
 {
-	if (request->worker->shared->lookups && request->admission.row == NULL)
+	if (request->worker->shared->lookups && request->admission.row == NULL) {
 		reply_from_pool(request, get_email);
-	else
+	} else {
+		request->db = request->worker->db; /* a file, or not needed */
 		get_email(request);
+	}
 }
 
 /* PATCH /emails/{id}, POST /emails/{id}/cancel */

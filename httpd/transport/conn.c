@@ -864,7 +864,6 @@ void conn_on_request(struct evhttp_request *evreq, void *arg)
 	use_host_of_target(evreq);
 	request->worker = worker;
 	request->evreq = evreq;
-	request->db = worker->db;
 	request->began_us = clock_monotonic_us();
 	id_new(request->id);
 	request->admission = TAKE(conn->admission);

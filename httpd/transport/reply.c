@@ -188,7 +188,7 @@ static void on_handled_in_pool(struct task *task)
 	struct pooled_reply *reply = CONTAINER_OF(task, struct pooled_reply, work.done);
 	struct request *request = reply->request;
 
-	request->db = request->worker->db;
+	request->db = NULL;
 	request->pooled = NULL;
 	if (reply->problem.kind != PROBLEM_NONE)
 		reply_problem(request, &reply->problem);

@@ -163,6 +163,7 @@ def test_disk_of_the_store(own_box, min_free, size):
             box.stop(part)
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.submission
 def test_disk_fills_before_the_record(own_box):
     """Emails are accepted and submitted, and the milter cannot record them: Postfix is told to
