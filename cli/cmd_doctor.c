@@ -55,7 +55,7 @@ static void report_findings(
 	for (size_t i = 0; i < doctor->n; i++) {
 		const struct doctor_finding *finding = &doctor->findings[i];
 		bool bad = finding->result >= DOCTOR_WARNING;
-		_cleanup_free_ char *mend = bad ? doctor_mend_words(finding) : NULL;
+		_cleanup_free_ char *mend = bad ? doctor_mend_words(doctor, finding) : NULL;
 		_cleanup_free_ char *line = mend ? mem_printf("To fix it: %s", mend) : NULL;
 
 		counts[finding->result]++;
@@ -97,7 +97,7 @@ static void keep_results(const struct doctor *doctor)
 	for (size_t i = 0; i < doctor->n; i++) {
 		const struct doctor_finding *finding = &doctor->findings[i];
 		bool bad = finding->result >= DOCTOR_WARNING;
-		_cleanup_free_ char *mend = doctor_mend_words(finding);
+		_cleanup_free_ char *mend = doctor_mend_words(doctor, finding);
 
 		json_array_append_new(results,
 			json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:b}", "check", finding->row->name,
@@ -131,7 +131,7 @@ static size_t mend(const struct doctor *doctor)
 
 	for (size_t i = 0; i < doctor->n; i++) {
 		const struct doctor_finding *finding = &doctor->findings[i];
-		_cleanup_free_ char *words = doctor_mend_words(finding);
+		_cleanup_free_ char *words = doctor_mend_words(doctor, finding);
 		struct err err = ERR_INIT;
 
 		if (!doctor_mend_is_safe(finding) || strv_has(&done, words))

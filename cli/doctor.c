@@ -202,11 +202,37 @@ void doctor_mend(struct doctor *doctor, ...)
 	va_end(args);
 }
 
-char *doctor_mend_words(const struct doctor_finding *finding)
+/* Commands that would change another instance of Postfix name the one that was checked. */
+static char *for_instance(const struct doctor *doctor, const char *command)
 {
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *next;
+
+	if (str_eq(command, ENABLE))
+		return mem_printf(
+			"postern -c %s setup --postfix %s", doctor->conf_path, doctor->postfix);
+	for (; command; command = next) {
+		size_t name = strcspn(command, " ");
+		const char *end = strstr(command, " && ");
+
+		next = end ? end + strlen(" && ") : NULL;
+		buf_add(&text, command, name);
+		if (str_starts(command, "postfix ") || str_starts(command, "postconf "))
+			buf_printf(&text, " -c %s", doctor->postfix);
+		buf_add(&text, command + name,
+			(next ? (size_t)(next - command) : strlen(command)) - name);
+	}
+	return buf_take(&text);
+}
+
+char *doctor_mend_words(const struct doctor *doctor, const struct doctor_finding *finding)
+{
+	_cleanup_free_ char *command = NULL;
+
 	if (finding->result < DOCTOR_WARNING)
 		return NULL;
-	return finding->mend.n ? strv_join(&finding->mend, " ") : mem_strdup(finding->row->mend);
+	command = finding->mend.n ? strv_join(&finding->mend, " ") : mem_strdup(finding->row->mend);
+	return command && *doctor->postfix ? for_instance(doctor, command) : TAKE_PTR(command);
 }
 
 bool doctor_mend_is_safe(const struct doctor_finding *finding)

@@ -98,8 +98,9 @@ void doctor_find_installation(struct doctor *doctor);
 void doctor_run(struct doctor *doctor);
 void doctor_clear(struct doctor *doctor);
 
-/* Return the command of a finding as text, or NULL; and if it is safe to run. */
-char *doctor_mend_words(const struct doctor_finding *finding);
+/* Return the command of a finding as text, for the Postfix that was checked, or NULL; and if it is
+ * safe to run. */
+char *doctor_mend_words(const struct doctor *doctor, const struct doctor_finding *finding);
 bool doctor_mend_is_safe(const struct doctor_finding *finding);
 
 /* For the checks. */
