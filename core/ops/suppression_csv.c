@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/mime/mime_gmime.h"
 
 enum { CELLS_MAX = 32, ROWS_MAX = 100000 };
 
@@ -145,6 +146,18 @@ static const char *read_tags(struct suppression_csv *csv, const char *text)
 	return kept;
 }
 
+int64_t suppression_created(const char *text)
+{
+	int64_t time_us = 0;
+
+	/* Go writes the year 0001 for a time that is not set, which GMime takes for 2001. */
+	if (str_empty(text) || strstr(text, " 0001 "))
+		return 0;
+	if (!clock_parse(text, 0, &time_us) && mime_date_parse(text, &time_us) < 0)
+		return 0;
+	return time_us > 0 ? time_us : 0;
+}
+
 static int read_row(struct suppression_csv *csv, const struct row *row, const enum cell *columns,
 	bool domains, struct op_suppression *item, struct err *err)
 {
@@ -153,7 +166,6 @@ static int read_row(struct suppression_csv *csv, const struct row *row, const en
 
 	for (size_t i = 0; i < row->n; i++) {
 		const char *text = row->cells[i];
-		int64_t time_us = 0;
 
 		if (!str_utf8_valid(text, strlen(text)))
 			return err_set(err, ERR_INVALID, "it is not UTF-8");
@@ -171,8 +183,8 @@ static int read_row(struct suppression_csv *csv, const struct row *row, const en
 			item->text = keep_text(csv, text);
 		else if (columns[i] == TAGS)
 			item->tags = read_tags(csv, text);
-		else if (columns[i] == CREATED && clock_parse(text, 0, &time_us))
-			item->created_us = time_us;
+		else if (columns[i] == CREATED)
+			item->created_us = suppression_created(text);
 	}
 	if (domains && item->address == NULL)
 		item->address = domain;

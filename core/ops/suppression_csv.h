@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
@@ -26,6 +27,10 @@ struct suppression_csv {
 int suppression_csv_read(
 	const char *text, size_t len, bool domains, struct suppression_csv *csv_r, struct err *err);
 void suppression_csv_clear(struct suppression_csv *csv);
+
+/* Returns when an entry was made, in microseconds since 1970, from a date of ISO 8601 or RFC 5322;
+ * 0 for NULL and whatever else. */
+int64_t suppression_created(const char *text);
 
 /* Append the line of column names, and the line of an entry. */
 void suppression_csv_head(struct buf *out);

@@ -22,7 +22,6 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
-#include "core/mime/mime_gmime.h"
 #include "core/ops/op_suppression.h"
 #include "core/ops/suppression_csv.h"
 #include "core/store/company/store_suppression.h"
@@ -413,14 +412,6 @@ static const char *keep_text(struct list_change *change, char *text)
 	return change->texts.items[change->texts.n - 1];
 }
 
-/* Some clients send a time in the year 1 for one that is not set. */
-static int64_t read_created(const char *text)
-{
-	int64_t time_us = 0;
-
-	return text && mime_date_parse(text, &time_us) == 0 && time_us > 0 ? time_us : 0;
-}
-
 static void read_json_item(
 	struct list_change *change, const json_t *object, struct op_suppression *item)
 {
@@ -440,7 +431,8 @@ static void read_json_item(
 				       mem_printf("%lld", (long long)json_integer_value(code)))
 			     : json_string_value(code);
 	item->text = json_string_value(json_object_get(object, "error"));
-	item->created_us = read_created(json_string_value(json_object_get(object, "created_at")));
+	item->created_us = suppression_created(
+		json_string_value(json_object_get(object, "created_at")));
 	json_array_foreach(tags, i, one)
 		all |= str_eq(json_string_value(one) ? json_string_value(one) : "*", "*");
 	all |= json_is_array(tags) && json_array_size(tags) == 0;
@@ -506,7 +498,7 @@ static int read_one(struct list_change *change, struct problem *problem)
 		form_text_line(form, "created_at", &created, problem) < 0 ||
 		form_text_line(form, "tag", &tag, problem) < 0)
 		return -1;
-	item->created_us = read_created(created);
+	item->created_us = suppression_created(created);
 	if (change->list->reason == SUPPRESSION_UNSUBSCRIBE && !str_empty(tag) &&
 		!str_eq(tag, "*")) {
 		json_t *array = json_pack("[s]", tag);

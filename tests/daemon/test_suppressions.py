@@ -472,6 +472,8 @@ def test_form_routes(deliveries, suppress, company):
     while page["items"]:
         seen += [item["address"] for item in page["items"]]
         assert all(item["code"] == "551" for item in page["items"])
+        # Go's time that is not set is now.
+        assert all("Jan 2001" not in item["created_at"] for item in page["items"])
         path = page["paging"]["next"].split("/v3/example.com/")[1]
         # mailgun.js puts its own limit behind that of the page.
         page = ask("GET", path + "&limit=2")
@@ -518,8 +520,9 @@ def test_allowed(deliveries, company):
 
 def test_import(deliveries, company):
     """A file, as Mailgun's own is."""
-    text = "address, code, error\r\n" + "".join(
-        f'{address(f"file{i}")}, 550, "No, ""such"" user"\r\n' for i in range(1200)
+    made = "Thu, 13 Oct 2011 18:02:00"
+    text = "address, code, error, created_at\r\n" + "".join(
+        f'{address(f"file{i}")}, 550, "No, ""such"" user", "{made} GMT"\r\n' for i in range(1200)
     )
     answer = form_ask(
         deliveries, "POST", "/v3/example.com/bounces/import", 202,
@@ -527,7 +530,7 @@ def test_import(deliveries, company):
     )  # fmt: skip
     assert answer["message"].startswith("file uploaded")
     item = form_ask(deliveries, "GET", f"/v3/example.com/bounces/{address('file1199')}")
-    assert item["error"] == 'No, "such" user'
+    assert item["error"] == 'No, "such" user' and item["created_at"] == f"{made} UTC"
     bad = form_ask(
         deliveries, "POST", "/v3/example.com/bounces/import", 400,
         files={"file": ("file", "code,error\n550,x\n", "application/octet-stream")},
