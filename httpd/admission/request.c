@@ -37,7 +37,7 @@ const char *request_header(const struct request *request, const char *name)
 char *request_own_url(const struct request *request)
 {
 	static const char allowed[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]";
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:[]";
 	const char *host = request_header(request, "Host");
 	const char *scheme = request_header(request, "X-Forwarded-Proto");
 

@@ -27,13 +27,12 @@ class Log:
         return self.httpd.request(
             "GET",
             path,
-            headers={"Authorization": None},
             auth=("api", self.httpd.key),
-            **options,
+            **{"headers": {"Authorization": None}, **options},
         )
 
-    def page(self, query=""):
-        answer = self.ask(f"/v3/{self.domain}/events{query}")
+    def page(self, query="", **options):
+        answer = self.ask(f"/v3/{self.domain}/events{query}", **options)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -158,6 +157,19 @@ def busy(box):
         lambda: len(log.page("?event=delivered")["items"]) == 12,
     )
     return log
+
+
+@pytest.mark.parametrize("host", ["mail.example.com", "postern_api:8587", "[::1]:8587"])
+def test_pages_are_on_the_host_that_was_asked(busy, host):
+    """Clients send their key there. Names of containers may have underscores."""
+    page = busy.page(headers={"Authorization": None, "Host": host})
+    assert all(url.startswith(f"http://{host}/v3/{busy.domain}/") for url in page["paging"].values())
+
+
+@pytest.mark.parametrize("host", ["a b", "evil@a", 'a"<script>'])
+def test_host_that_is_none(busy, host):
+    page = busy.page(headers={"Authorization": None, "Host": host})
+    assert all(url.startswith("http://localhost/v3/") for url in page["paging"].values())
 
 
 @pytest.mark.parametrize("ascending", ["yes", "no"])
