@@ -58,6 +58,8 @@ def test_read_back(box, httpd):
             got = requests.get(one["download_url"], timeout=60)
             assert got.status_code == 200 and got.content == data
             assert got.headers["Content-Type"] == "application/octet-stream"
+            size = requests.head(one["download_url"], timeout=60).headers["Content-Length"]
+            assert size == str(len(data))
     httpd.request("POST", f"/emails/{later}/cancel")
 
 

@@ -437,6 +437,9 @@ def test_one_click(box, news, to):
     asked = stranger.request("GET", path)
     assert asked.status_code == 200 and f"<b>{name}</b>" in asked.text
     assert "form-action 'self'" in asked.headers["Content-Security-Policy"]
+    looked = stranger.session.request("HEAD", stranger.url + path, timeout=60)
+    assert looked.status_code == 200 and looked.content == b""
+    assert looked.headers["Content-Length"] == str(len(asked.content))
     assert entries(box, to) == []
     for _ in range(2):
         done = stranger.request("POST", path, data={"List-Unsubscribe": "One-Click"})
