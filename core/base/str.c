@@ -308,6 +308,14 @@ void str_utf8_mend(char *text)
 	}
 }
 
+bool str_has_control(const char *text)
+{
+	for (; *text; text++)
+		if (ascii_is_control(*text))
+			return true;
+	return false;
+}
+
 void str_make_line(char *text)
 {
 	str_utf8_mend(text);

@@ -78,6 +78,9 @@ size_t str_utf8_count(const char *text, size_t len);
 /* Makes the text well-formed UTF-8 in place: each invalid byte becomes `?`. */
 void str_utf8_mend(char *text);
 
+/* True if a character is C0 (with tab and line breaks) or DEL. */
+bool str_has_control(const char *text);
+
 /* Makes untrusted text safe to show: mends its UTF-8, and replaces control characters by `?`, so
  * that it is one line. */
 void str_make_line(char *text);

@@ -73,31 +73,24 @@ static size_t name_len(const char *text)
 	return type + 1 + subtype;
 }
 
-/* Reads one parameter. Returns the text after it, or NULL if it is invalid. */
-static const char *read_param(const char *text, struct strv *params)
-{
-	size_t name = token_len(text), value;
-
-	if (name == 0 || text[name] != '=')
-		return NULL;
-	text += name + 1;
-	value = *text == '"' ? quoted_string_len(text) : token_len(text);
-	if (value == 0 || name + value > PARAM_MAX)
-		return NULL;
-	strv_take(params, mem_dup(text - name - 1, name + 1 + value));
-	return str_skip_blanks(text + value);
-}
-
-/* Reads `; a=b; c=d`. Accepts a trailing semicolon, which many clients send. */
+/* Reads `; a=b; c=d`. Accepts a trailing semicolon, which many clients send. False if a parameter
+ * is invalid. */
 static bool read_params(const char *text, struct strv *params)
 {
 	while (*text == ';') {
-		text = str_skip_blanks(text + 1);
-		if (*text == '\0')
+		const char *param = str_skip_blanks(text + 1);
+		size_t name = token_len(param), value;
+
+		if (*param == '\0')
 			return true;
-		text = read_param(text, params);
-		if (text == NULL)
+		if (name == 0 || param[name] != '=')
 			return false;
+		text = param + name + 1;
+		value = *text == '"' ? quoted_string_len(text) : token_len(text);
+		if (value == 0 || name + value > PARAM_MAX)
+			return false;
+		strv_take(params, mem_dup(param, name + 1 + value));
+		text = str_skip_blanks(text + value);
 	}
 	return *text == '\0';
 }
@@ -463,24 +456,16 @@ static int check_text(const char *name, const char *text, struct err *err)
 	return err_set(err, ERR_INVALID, "the %s is not UTF-8", name);
 }
 
-/* The approximate size of the message, to allocate once. */
-static size_t estimate(const struct mime_message *message)
-{
-	size_t size = 4096;
-
-	for (size_t i = 0; i < message->attachments.n; i++)
-		size += message->attachments.items[i].content.len / 57 * 78 + 4096;
-	return size;
-}
-
 int mime_build(const struct mime_message *message, struct buf *out, struct err *err)
 {
-	size_t start = out->len;
+	size_t start = out->len, about = 4096;
 
 	if (check_text("text", message->text, err) < 0 ||
 		check_text("html", message->html, err) < 0)
 		return -1;
-	buf_reserve(out, estimate(message));
+	for (size_t i = 0; i < message->attachments.n; i++)
+		about += message->attachments.items[i].content.len / 57 * 78 + 4096;
+	buf_reserve(out, about);
 	if (mime_fields_add(out, message, err) < 0 || add_mixed(out, message, err) < 0) {
 		out->len = start;
 		out->data[start] = '\0';

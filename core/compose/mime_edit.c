@@ -179,14 +179,6 @@ struct present {
 	bool date;
 };
 
-static bool gives_date(const struct mime_message *given)
-{
-	for (size_t i = 0; given && i < given->headers.n; i++)
-		if (str_eq_nocase(given->headers.items[i].name, "Date"))
-			return true;
-	return false;
-}
-
 static int check_header(
 	struct span rest, const struct mime_edit *edit, struct present *present_r, struct err *err)
 {
@@ -201,26 +193,10 @@ static int check_header(
 		present.date |= has_value(&field, "Date") && !goes(edit, &field);
 		has_date_field |= mime_scan_is(&field, "Date");
 	}
-	present.date |= !has_date_field && gives_date(edit->given);
+	if (!has_date_field && edit->given && mime_message_header(edit->given, "Date"))
+		present.date = true;
 	*present_r = present;
 	return 0;
-}
-
-static void add_edited_field(struct buf *out, const char *name, const char *value)
-{
-	buf_printf(out, "%s: %s\n", name, value);
-}
-
-static void add_front(const struct mime_edit *edit, const struct present *present, struct buf *out)
-{
-	char date[CLOCK_TEXT_SIZE];
-
-	if (!present->message_id)
-		add_edited_field(out, "Message-ID", edit->message_id);
-	if (!present->date) {
-		clock_rfc5322(edit->date_us, date);
-		add_edited_field(out, "Date", date);
-	}
 }
 
 /* Appends the lines with LF. The last line gets one if it had one, or with must_end. */
@@ -235,22 +211,13 @@ static void add_lines(struct span lines, bool must_end, struct buf *out)
 	}
 }
 
-static void add_header(struct span *rest, const struct mime_edit *edit, struct buf *out)
-{
-	struct mime_scan_field field;
-
-	while (mime_scan_field(rest, &field))
-		if (!goes(edit, &field))
-			add_lines(field.raw, true, out);
-	mime_scan_empty_line(rest);
-	buf_add_char(out, '\n');
-}
-
 int mime_edit(const char *data, size_t len, const struct mime_edit *edit, struct buf *out,
 	struct err *err)
 {
 	struct span message = {data, len}, header;
+	struct mime_scan_field field;
 	struct present present;
+	char date[CLOCK_TEXT_SIZE];
 	size_t before = out->len;
 	int parts_n = 0;
 
@@ -259,10 +226,19 @@ int mime_edit(const char *data, size_t len, const struct mime_edit *edit, struct
 		check_inside(message, "", 0, &parts_n, err) < 0)
 		return -1;
 	buf_reserve(out, len + FRONT);
-	add_front(edit, &present, out);
+	if (!present.message_id)
+		buf_printf(out, "Message-ID: %s\n", edit->message_id);
+	if (!present.date) {
+		clock_rfc5322(edit->date_us, date);
+		buf_printf(out, "Date: %s\n", date);
+	}
 	if (edit->given && mime_fields_add_missing(out, edit->given, message, err) < 0)
 		goto out;
-	add_header(&message, edit, out);
+	while (mime_scan_field(&message, &field))
+		if (!goes(edit, &field))
+			add_lines(field.raw, true, out);
+	mime_scan_empty_line(&message);
+	buf_add_char(out, '\n');
 	header = (struct span){out->data + before, out->len - before};
 	if (mime_fields_check_all(header, err) < 0)
 		goto out;

@@ -111,27 +111,21 @@ static void add_folded_field(struct buf *out, const char *name, const char *valu
 	mime_fold_end(&fold);
 }
 
-/* True if the name consists of atoms (RFC 5322 3.2.3). */
-static bool is_atoms(const char *name)
-{
-	return name[strspn(name,
-		       " "
-		       "!#$%&'*+-/=?^_`{|}~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")] ==
-	       '\0';
-}
-
-/* Adds a display name. Atoms are written as words. A short ASCII name is quoted, on one line,
- * because not all programs unfold quoted strings. Other names are encoded, and so is a name
- * that looks like an encoded word, which some programs decode even inside quotes. */
+/* Adds a display name. Atoms (RFC 5322 3.2.3) are written as words. A short ASCII name is quoted,
+ * on one line, because not all programs unfold quoted strings. Other names are encoded, and so is a
+ * name that looks like an encoded word, which some programs decode even inside quotes. */
 static void add_name(struct mime_fold *fold, const char *name)
 {
+	static const char atoms[] =
+		" !#$%&'*+-/=?^_`{|}~0123456789"
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 	const struct text_rules rules = {.word_max = TEXT_WORD_MAX};
 	size_t len = strlen(name);
 	_cleanup_free_ char *text = NULL;
 
 	if (strstr(name, "=?")) {
 		mime_words_add(fold, name, len);
-	} else if (is_atoms(name)) {
+	} else if (name[strspn(name, atoms)] == '\0') {
 		text = mem_printf(" %s", name);
 		add_field_text(fold, text, &rules);
 	} else if (is_ascii(name, len) && len <= QUOTED_MAX) {
@@ -144,17 +138,6 @@ static void add_name(struct mime_fold *fold, const char *name)
 	}
 }
 
-static void add_mailbox(struct mime_fold *fold, const struct addr *addr, bool named, bool last)
-{
-	_cleanup_free_ char *spec = addr_spec(addr);
-	_cleanup_free_ char *word = NULL;
-
-	if (named)
-		add_name(fold, addr->name);
-	word = mem_printf(named ? "<%s>%s" : "%s%s", spec, last ? "" : ",");
-	mime_fold_word(fold, word);
-}
-
 /* Adds the field with or without display names. */
 static void add_mailboxes(
 	struct buf *out, const char *name, const struct addr_list *list, bool names)
@@ -164,8 +147,14 @@ static void add_mailboxes(
 	mime_fold_start(&fold, out, name);
 	for (size_t i = 0; i < list->n; i++) {
 		const struct addr *addr = &list->items[i];
+		const char *comma = i + 1 < list->n ? "," : "";
+		bool named = names && !str_empty(addr->name);
+		_cleanup_free_ char *spec = addr_spec(addr);
+		_cleanup_free_ char *word = mem_printf(named ? "<%s>%s" : "%s%s", spec, comma);
 
-		add_mailbox(&fold, addr, names && !str_empty(addr->name), i + 1 == list->n);
+		if (named)
+			add_name(&fold, addr->name);
+		mime_fold_word(&fold, word);
 	}
 	mime_fold_end(&fold);
 }
@@ -175,23 +164,6 @@ static struct span value_at(const struct buf *out, size_t start, const char *nam
 {
 	start += strlen(name) + 1;
 	return (struct span){out->data + start, out->len - start};
-}
-
-/* Appends a field of mailboxes, or nothing if the list is empty. If a field with several
- * mailboxes gets too long, it is written without display names, because the addresses matter
- * more. */
-static void add_addrs_field(struct buf *out, const char *name, const struct addr_list *list)
-{
-	size_t start = out->len;
-
-	if (list->n == 0)
-		return;
-	add_mailboxes(out, name, list, true);
-	if (list->n == 1 || (out->len - start <= MIME_FIELDS_MAX &&
-				    addr_field_check(value_at(out, start, name), NULL) == 0))
-		return;
-	out->len = start;
-	add_mailboxes(out, name, list, false);
 }
 
 static bool names_sender(struct span name)
@@ -260,8 +232,8 @@ int mime_fields_check_all(struct span header, struct err *err)
 	return 0;
 }
 
-/* Checks the field at byte `start` of out, if there is one: its lines are within MIME_FOLD_MAX,
- * and Postfix neither cuts it nor changes its addresses. ERR_INVALID names the field. */
+/* Checks the field at byte `start` of out: its lines are within MIME_FOLD_MAX, and Postfix neither
+ * cuts it nor changes its addresses. ERR_INVALID names the field. */
 static int check_field(const struct buf *out, size_t start, const char *name, struct err *err)
 {
 	size_t max = mime_fields_max(name);
@@ -269,8 +241,7 @@ static int check_field(const struct buf *out, size_t start, const char *name, st
 	if (out->len - start > max)
 		return err_set(err, ERR_INVALID, "the header field %s is longer than %zu bytes",
 			name, max);
-	if (start < out->len && addr_field_is(name) &&
-		addr_field_check(value_at(out, start, name), err) < 0)
+	if (addr_field_is(name) && addr_field_check(value_at(out, start, name), err) < 0)
 		return err_prefix(err, "the header field %s", name);
 	while (start < out->len) {
 		const char *line = out->data + start;
@@ -293,15 +264,25 @@ static int bad_value(const char *field, struct err *err)
 		field);
 }
 
+/* Appends a field of mailboxes, or nothing if the list is empty. If a field with several
+ * mailboxes gets too long, it is written without display names, because the addresses matter
+ * more. */
 static int add_addrs(
 	struct buf *out, const char *field, const struct addr_list *list, struct err *err)
 {
 	size_t start = out->len;
 
+	if (list->n == 0)
+		return 0;
 	for (size_t i = 0; i < list->n; i++)
 		if (!mime_header_value_valid(list->items[i].name))
 			return bad_value(field, err);
-	add_addrs_field(out, field, list);
+	add_mailboxes(out, field, list, true);
+	if (list->n > 1 && (out->len - start > MIME_FIELDS_MAX ||
+				   addr_field_check(value_at(out, start, field), NULL) < 0)) {
+		out->len = start;
+		add_mailboxes(out, field, list, false);
+	}
 	return check_field(out, start, field, err);
 }
 
@@ -350,16 +331,6 @@ static int add_members(struct buf *out, const struct mime_message *message, stru
 	return 0;
 }
 
-/* Returns the index of the first custom field of this name, or headers.n. */
-static size_t find_custom(const struct mime_message *message, const char *name)
-{
-	size_t i = 0;
-
-	while (i < message->headers.n && !str_eq_nocase(message->headers.items[i].name, name))
-		i++;
-	return i;
-}
-
 /* True for fields that may occur once (RFC 5322 3.6) and that a caller may set. */
 static bool is_single(const char *name)
 {
@@ -381,7 +352,7 @@ static int check_custom(const struct mime_message *message, size_t i, struct err
 			(int)str_utf8_cut(header->name, 80), header->name);
 	if (!mime_header_value_valid(header->value))
 		return bad_value(header->name, err);
-	if (is_single(header->name) && find_custom(message, header->name) != i)
+	if (is_single(header->name) && mime_message_header(message, header->name) != header)
 		return err_set(err, ERR_INVALID, "the header field %s is given more than once",
 			header->name);
 	if (str_eq_nocase(header->name, "Date") && mime_date_parse(header->value, &time_us) < 0)
@@ -466,24 +437,17 @@ int mime_fields_add_missing(
 	return result;
 }
 
-/* Adds Date, unless the caller has set one. */
-static void add_date(struct buf *out, const struct mime_message *message)
-{
-	char date[CLOCK_TEXT_SIZE];
-
-	if (find_custom(message, "Date") < message->headers.n)
-		return;
-	clock_rfc5322(message->date_us, date);
-	buf_printf(out, "Date: %s\n", date);
-}
-
 int mime_fields_add(struct buf *out, const struct mime_message *message, struct err *err)
 {
 	size_t start = out->len;
+	char date[CLOCK_TEXT_SIZE];
 
 	if (add_members(out, message, err) < 0)
 		return -1;
-	add_date(out, message);
+	if (mime_message_header(message, "Date") == NULL) {
+		clock_rfc5322(message->date_us, date);
+		buf_printf(out, "Date: %s\n", date);
+	}
 	buf_printf(out, "Message-ID: %s\n", message->message_id);
 	buf_add_str(out, "MIME-Version: 1.0\n");
 	if (add_custom(out, message, NULL, err) < 0)

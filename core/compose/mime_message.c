@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 
 /* The allocator's overhead per block. */
 enum { BLOCK = 32 };
@@ -113,6 +114,14 @@ void mime_member_clear(const struct mime_member *member, void *object)
 		buf_free(at);
 		break;
 	}
+}
+
+const struct header *mime_message_header(const struct mime_message *message, const char *name)
+{
+	for (size_t i = 0; i < message->headers.n; i++)
+		if (str_eq_nocase(message->headers.items[i].name, name))
+			return &message->headers.items[i];
+	return NULL;
 }
 
 struct header *mime_message_add_header(struct mime_message *message)

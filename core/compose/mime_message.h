@@ -87,6 +87,9 @@ extern const struct mime_member mime_message_members[MIME_MESSAGE_N];
 uint64_t mime_member_size(const struct mime_member *member, const void *object);
 void mime_member_clear(const struct mime_member *member, void *object);
 
+/* Returns the first custom field of this name, ignoring case; NULL: there is none. */
+const struct header *mime_message_header(const struct mime_message *message, const char *name);
+
 /* Append a zeroed element and return it. The pointer is valid until the list grows again. */
 struct header *mime_message_add_header(struct mime_message *message);
 struct attachment *mime_message_add_attachment(struct mime_message *message);

@@ -24,14 +24,6 @@ static char *field_text(const char *value)
 	return str_trim(text, strlen(text));
 }
 
-static bool has_control(const char *text)
-{
-	for (const char *c = text; *c; c++)
-		if (ascii_is_control(*c))
-			return true;
-	return false;
-}
-
 static int add_tag(json_t *tags, const char *name, const char *value, struct err *err)
 {
 	if (json_array_size(tags) == TAG_FIELDS_MAX)
@@ -43,12 +35,13 @@ static int add_tag(json_t *tags, const char *name, const char *value, struct err
 	return 0;
 }
 
-static int read_tag_field(json_t *tags, const char *value, struct err *err)
+static int read_tag(json_t *tags, const char *value, struct err *err)
 {
 	_cleanup_free_ char *text = field_text(value);
 	size_t len = strlen(text);
 
-	if (len == 0 || len > TAG_FIELD_TEXT_MAX || has_control(text) || !str_utf8_valid(text, len))
+	if (len == 0 || len > TAG_FIELD_TEXT_MAX || str_has_control(text) ||
+		!str_utf8_valid(text, len))
 		return err_set(err, ERR_INVALID,
 			"The field " TAG_FIELD " must have 1 to %d characters of text.",
 			TAG_FIELD_TEXT_MAX);
@@ -64,38 +57,31 @@ static bool is_name(const char *text)
 	return len > 0 && len <= TAG_FIELD_TEXT_MAX && text[strspn(text, allowed)] == '\0';
 }
 
-static int read_pair(json_t *tags, const char *pair, size_t len, struct err *err)
-{
-	const char *equals = memchr(pair, '=', len);
-	_cleanup_free_ char *name = NULL, *value = NULL;
-
-	if (equals) {
-		name = str_trim(pair, (size_t)(equals - pair));
-		value = str_trim(equals + 1, (size_t)(pair + len - equals - 1));
-	}
-	if (equals == NULL || !is_name(name) || !is_name(value))
-		return err_set(err, ERR_INVALID,
-			"The field " TAG_NAMED_FIELD
-			" must have the form name=value, each of 1 to %d "
-			"ASCII letters, digits, underscores and dashes.",
-			TAG_FIELD_TEXT_MAX);
-	return add_tag(tags, name, value, err);
-}
-
+/* Reads `name=value,name=value`. */
 static int read_named(json_t *tags, const char *value, struct err *err)
 {
 	_cleanup_free_ char *text = field_text(value);
-	const char *pair = text;
 
-	for (;;) {
-		size_t len = strcspn(pair, ",");
+	for (const char *pair = text; pair;) {
+		const char *end = pair + strcspn(pair, ",");
+		const char *equals = memchr(pair, '=', (size_t)(end - pair));
+		_cleanup_free_ char *name = NULL, *named = NULL;
 
-		if (read_pair(tags, pair, len, err) < 0)
+		if (equals) {
+			name = str_trim(pair, (size_t)(equals - pair));
+			named = str_trim(equals + 1, (size_t)(end - equals - 1));
+		}
+		if (equals == NULL || !is_name(name) || !is_name(named))
+			return err_set(err, ERR_INVALID,
+				"The field " TAG_NAMED_FIELD
+				" must have the form name=value, each of 1 to %d "
+				"ASCII letters, digits, underscores and dashes.",
+				TAG_FIELD_TEXT_MAX);
+		if (add_tag(tags, name, named, err) < 0)
 			return -1;
-		if (pair[len] == '\0')
-			return 0;
-		pair += len + 1;
+		pair = *end ? end + 1 : NULL;
 	}
+	return 0;
 }
 
 static int read_variables(json_t *variables, const char *value, struct err *err)
@@ -112,28 +98,19 @@ static int read_variables(json_t *variables, const char *value, struct err *err)
 			       "The field " TAG_META_FIELD " must have a JSON object.");
 }
 
-static int read_fields(
-	const struct tag_fields *fields, json_t *tags, json_t *variables, struct err *err)
-{
-	for (size_t i = 0; i < fields->tags.n; i++)
-		if (read_tag_field(tags, fields->tags.items[i], err) < 0)
-			return -1;
-	for (size_t i = 0; i < fields->named.n; i++)
-		if (read_named(tags, fields->named.items[i], err) < 0)
-			return -1;
-	for (size_t i = 0; i < fields->variables.n; i++)
-		if (read_variables(variables, fields->variables.items[i], err) < 0)
-			return -1;
-	return 0;
-}
-
 int tag_fields_read(
 	const struct tag_fields *fields, char **tags_r, char **variables_r, struct err *err)
 {
 	json_t *tags = json_array(), *variables = json_object();
 	char *text = NULL;
-	int result = read_fields(fields, tags, variables, err);
+	int result = 0;
 
+	for (size_t i = 0; result == 0 && i < fields->tags.n; i++)
+		result = read_tag(tags, fields->tags.items[i], err);
+	for (size_t i = 0; result == 0 && i < fields->named.n; i++)
+		result = read_named(tags, fields->named.items[i], err);
+	for (size_t i = 0; result == 0 && i < fields->variables.n; i++)
+		result = read_variables(variables, fields->variables.items[i], err);
 	if (result == 0 && json_object_size(variables) > 0) {
 		text = json_dumps(variables, JSON_COMPACT);
 		if (strlen(text) > TAG_FIELDS_META_MAX)

@@ -576,9 +576,8 @@ int row_check_name(const char *what, const char *name, struct err *err)
 		return err_set(err, ERR_INVALID, "%s is longer than %d bytes", what, ROW_NAME_MAX);
 	if (!str_utf8_valid(name, len))
 		return err_set(err, ERR_INVALID, "%s is not UTF-8", what);
-	for (size_t i = 0; i < len; i++)
-		if (ascii_is_control(name[i]))
-			return err_set(err, ERR_INVALID, "%s has a control character in it", what);
+	if (str_has_control(name))
+		return err_set(err, ERR_INVALID, "%s has a control character in it", what);
 	if (has_hidden(name))
 		return err_set(err, ERR_INVALID,
 			"%s has a character in it that is not seen, or that changes the order of "
