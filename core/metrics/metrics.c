@@ -86,14 +86,6 @@ static size_t make_image(enum metrics_program program, const void *values, struc
 	return len;
 }
 
-static bool is_sound(const struct image *image, enum metrics_program program)
-{
-	struct image again;
-
-	make_image(program, image->values, &again);
-	return memcmp(&image->head, &again.head, sizeof(again.head)) == 0;
-}
-
 /*
  * Writing.
  */
@@ -189,11 +181,14 @@ static bool is_locked(int fd)
 static bool read_image(int fd, enum metrics_program program, void *values_r)
 {
 	size_t len = sizeof(struct head) + programs[program].size;
-	struct image image = {0};
+	struct image image = {0}, again;
 	struct stat status;
 
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size != (off_t)len ||
-		pread(fd, &image, len, 0) != (ssize_t)len || !is_sound(&image, program))
+		pread(fd, &image, len, 0) != (ssize_t)len)
+		return false;
+	make_image(program, image.values, &again);
+	if (memcmp(&image.head, &again.head, sizeof(again.head)) != 0)
 		return false;
 	memcpy(values_r, image.values, programs[program].size);
 	return true;

@@ -61,23 +61,16 @@ static bool decode_token(const char *token, uint8_t raw_r[static RAW_LEN])
 	return true;
 }
 
-static void make_proof(enum return_use use, const char *id, const char *nonce,
-	uint8_t proof_r[static SECRET_HASH_LEN])
-{
-	char text[ID_SIZE + 2];
-
-	snprintf(text, sizeof(text), "%c %s", (char)use, id);
-	secret_keyed_hash((const uint8_t *)nonce, text, strlen(text), proof_r);
-}
-
 bool return_token_make(enum return_use use, const char *id, const char *nonce,
 	char token_r[static RETURN_TOKEN_SIZE])
 {
 	uint8_t raw[RAW_LEN], proof[SECRET_HASH_LEN];
+	char text[ID_SIZE + 2];
 
 	if (strlen(nonce) != NONCE_LEN || !id_bytes(id, raw))
 		return false;
-	make_proof(use, id, nonce, proof);
+	snprintf(text, sizeof(text), "%c %s", (char)use, id);
+	secret_keyed_hash((const uint8_t *)nonce, text, strlen(text), proof);
 	memcpy(raw + ID_BYTES, proof, PROOF_LEN);
 	encode(raw, token_r);
 	return true;

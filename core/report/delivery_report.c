@@ -112,21 +112,11 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 	return 0;
 }
 
-static void ask_queue(const struct conf *conf, struct delivery_report *report)
-{
-	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
-
-	if (!delivery_report_is_open(report))
-		return;
-	report->times_known = postfix_queue_times(conf, &report->times, NULL) == 0;
-	report->queue_seen = postfix_queue_open(conf, &queue, NULL) == 0 &&
-			     postfix_queue_each(queue, on_item, report, NULL) == 0;
-}
-
 int delivery_report_new(struct db *db, const struct conf *conf, const struct email *email,
 	int64_t now_us, struct delivery_report **report_r, struct err *err)
 {
 	struct delivery_report *report = mem_new(struct delivery_report);
+	_cleanup_(postfix_queue) struct postfix_queue *queue = NULL;
 
 	report->email = email;
 	report->now_us = now_us;
@@ -139,8 +129,11 @@ int delivery_report_new(struct db *db, const struct conf *conf, const struct ema
 	}
 	report->entries = mem_alloc(report->recipients.n + 1, sizeof(*report->entries));
 	report->elsewhere = !str_empty(email->host) && !str_eq(email->host, db_host(db));
-	if (conf && !report->elsewhere)
-		ask_queue(conf, report);
+	if (conf && !report->elsewhere && delivery_report_is_open(report)) {
+		report->times_known = postfix_queue_times(conf, &report->times, NULL) == 0;
+		report->queue_seen = postfix_queue_open(conf, &queue, NULL) == 0 &&
+				     postfix_queue_each(queue, on_item, report, NULL) == 0;
+	}
 	*report_r = report;
 	return 0;
 }
@@ -178,13 +171,6 @@ bool delivery_report_is_stopped(const struct delivery_report *report)
 {
 	return report->email->state == EMAIL_STAGED && str_empty(report->email->queue_id) &&
 	       report->recipients.n > 0 && !has_open_recipient(report);
-}
-
-static bool is_redirected(const struct delivery_report *report)
-{
-	const char *text = report->recipients.n > 0 ? report->recipients.items[0].text : NULL;
-
-	return delivery_report_is_stopped(report) && text && str_starts(text, DELIVERY_REDIRECTED);
 }
 
 bool delivery_report_is_open(const struct delivery_report *report)
@@ -255,19 +241,28 @@ static void add_age(const struct delivery_report *report, struct buf *out)
 }
 
 /* How an email ended that the milter was not asked about. */
-static const char *stopped_words(const struct delivery_report *report)
+static void add_stopped(const struct delivery_report *report, struct buf *out)
 {
 	const struct recipient *one = &report->recipients.items[0];
 
-	if (one->status == DELIVERY_EXPIRED)
-		return "No: Postfix gave up before it could ask postern-milter about it, "
-		       "so nobody received it.";
-	if (one->status == DELIVERY_DISCARDED && one->relay)
-		return "No: Postfix handed it to another server without asking "
-		       "postern-milter, and without its recipients, so none of them "
-		       "received it. Run postern doctor.";
-	return "No: a rule of Postfix, or another milter, stopped it before "
-	       "postern-milter checked it, so nobody received it.";
+	if (one->status == DELIVERY_UNKNOWN)
+		buf_add_str(out,
+			"No: it never reached postern-milter, and is no longer in Postfix's queue, "
+			"so nobody received it. It can be sent again.");
+	else if (one->text && str_starts(one->text, DELIVERY_REDIRECTED))
+		buf_printf(out, "No: none of its recipients has it. %s.", one->text);
+	else if (one->status == DELIVERY_EXPIRED)
+		buf_add_str(out,
+			"No: Postfix gave up before it could ask postern-milter about it, so nobody "
+			"received it.");
+	else if (one->status == DELIVERY_DISCARDED && one->relay)
+		buf_add_str(out,
+			"No: Postfix handed it to another server without asking postern-milter, and "
+			"without its recipients, so none of them received it. Run postern doctor.");
+	else
+		buf_add_str(out,
+			"No: a rule of Postfix, or another milter, stopped it before postern-milter "
+			"checked it, so nobody received it.");
 }
 
 char *delivery_report_answer(const struct delivery_report *report)
@@ -292,16 +287,8 @@ char *delivery_report_answer(const struct delivery_report *report)
 		buf_add_str(&out,
 			"Not known: postern-milter let it pass, but then Postfix failed, and may "
 			"have lost it.");
-	else if (delivery_report_is_stopped(report) &&
-		 report->recipients.items[0].status == DELIVERY_UNKNOWN)
-		buf_add_str(&out,
-			"No: it never reached postern-milter, and is no longer in Postfix's queue, "
-			"so nobody received it. It can be sent again.");
-	else if (is_redirected(report))
-		buf_printf(&out, "No: none of its recipients has it. %s.",
-			report->recipients.items[0].text);
 	else if (delivery_report_is_stopped(report))
-		buf_add_str(&out, stopped_words(report));
+		add_stopped(report, &out);
 	else if (email->state == EMAIL_STAGED)
 		buf_add_str(&out, "Not yet: it waits here until postern-milter has checked it.");
 	else if (delivery_report_is_test(report))

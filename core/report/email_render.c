@@ -21,19 +21,6 @@ static json_t *addresses(const struct email *email, enum recipient_kind kind)
 	return array;
 }
 
-/* null if the list is empty. */
-static json_t *mailboxes_or_null(const struct strv *list)
-{
-	json_t *array;
-
-	if (list->n == 0)
-		return json_null();
-	array = json_array();
-	for (size_t i = 0; i < list->n; i++)
-		json_array_append_new(array, row_json_string(list->items[i]));
-	return array;
-}
-
 /* The stored JSON; an empty array if it cannot be parsed. */
 static json_t *tags(const char *text)
 {
@@ -57,16 +44,16 @@ json_t *email_render_item(const struct email *email)
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "object",
 		"email", "id", email->id, "from", row_json_string(email->from), "to",
 		addresses(email, RECIPIENT_TO), "cc", addresses(email, RECIPIENT_CC), "bcc",
-		addresses(email, RECIPIENT_BCC), "reply_to", mailboxes_or_null(&email->reply_to),
-		"subject", row_json_string(email->subject), "created_at",
-		row_json_time(email->created_us), "last_event", last_event_of(email), "message_id",
+		addresses(email, RECIPIENT_BCC), "reply_to",
+		email->reply_to.n ? row_json_lines(&email->reply_to) : json_null(), "subject",
+		row_json_string(email->subject), "created_at", row_json_time(email->created_us),
+		"last_event", last_event_of(email), "message_id",
 		row_json_string(email->message_id), "scheduled_at",
 		row_json_time(email->scheduled_us));
 }
 
-/* The name of a delivery status. This dialect has none for mail that was handed
- * on within this host. */
-static const char *state_of(const struct email *email, enum delivery_status status)
+/* This dialect has no name for mail that was handed on within this host. */
+static json_t *recipients(const struct email *email)
 {
 	static const char *const states[DELIVERY_STATUSES] = {
 		[DELIVERY_QUEUED] = "queued",
@@ -81,14 +68,7 @@ static const char *state_of(const struct email *email, enum delivery_status stat
 		[DELIVERY_COMPLAINED] = "complained",
 		[DELIVERY_SUPPRESSED] = "suppressed",
 	};
-
-	if (is_canceled(email))
-		return "canceled";
-	return email->state == EMAIL_REFUSED ? "failed" : states[status];
-}
-
-static json_t *recipients(const struct email *email)
-{
+	const char *refused = is_canceled(email) ? "canceled" : "failed";
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < email->recipients.n; i++) {
@@ -99,9 +79,10 @@ static json_t *recipients(const struct email *email)
 		json_array_append_new(array,
 			json_pack("{s:s, s:s, s:s, s:I, s:s?, s:s?, s:s?, s:o}", "address",
 				one->address, "kind", recipient_kind_name(one->kind), "state",
-				state_of(email, one->status), "attempts", (json_int_t)one->attempts,
-				"remote", one->relay, "dsn", one->dsn, "message", one->text,
-				"updated_at", row_json_time(one->changed_us)));
+				email->state == EMAIL_REFUSED ? refused : states[one->status],
+				"attempts", (json_int_t)one->attempts, "remote", one->relay, "dsn",
+				one->dsn, "message", one->text, "updated_at",
+				row_json_time(one->changed_us)));
 	}
 	return array;
 }

@@ -132,6 +132,8 @@ json_t *row_json_time(int64_t time_us);
 json_t *row_json_string(const char *text);
 /* Makes a JSON string; null for NULL and for "". */
 json_t *row_json_given(const char *text);
+/* Makes an array of strings. */
+json_t *row_json_lines(const struct strv *lines);
 /* Returns the text of a member; "" if it is missing or not a string. */
 const char *row_json_text(const json_t *object, const char *name);
 

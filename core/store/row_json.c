@@ -31,7 +31,7 @@ static json_t *json_of_json(const char *text)
 	return json ? json : json_null();
 }
 
-static json_t *json_of_lines(const struct strv *lines)
+json_t *row_json_lines(const struct strv *lines)
 {
 	json_t *array = json_array();
 
@@ -72,7 +72,7 @@ static json_t *json_of_field(const struct row_field *field, const void *member, 
 	case ROW_JSON:
 		return json_of_json(*(char *const *)member);
 	case ROW_LINES:
-		return json_of_lines(member);
+		return row_json_lines(member);
 	case ROW_INT64:
 		return json_integer(*(const int64_t *)member);
 	case ROW_TIME:
