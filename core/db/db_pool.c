@@ -80,69 +80,55 @@ static struct db *wait_for_turn(struct db_pool *pool)
 	return db;
 }
 
-static int check_file(struct db_pool *pool, struct err *err)
+/* While the database is away, who may try next pushes the time for all others. */
+static int open_handle(struct db_pool *pool, struct db **db_r, struct err *err)
 {
+	struct err why = ERR_INIT;
+	int64_t now_us = clock_monotonic_us();
+	bool too_early;
 	int result;
 
 	pthread_mutex_lock(&pool->mutex);
-	result = db_same(pool->path, &pool->identity, err);
-	pthread_mutex_unlock(&pool->mutex);
-	return result;
-}
-
-/* While the database is away, who may try next pushes the time for all others. */
-static int may_open(struct db_pool *pool, struct err *err)
-{
-	int64_t now_us = clock_monotonic_us();
-	int result = 0;
-
-	pthread_mutex_lock(&pool->mutex);
-	if (pool->pause_us > 0 && now_us < pool->retry_us)
-		result = err_copy(err, &pool->away);
+	too_early = pool->pause_us > 0 && now_us < pool->retry_us;
+	if (too_early)
+		why = pool->away;
 	else if (pool->pause_us > 0)
 		pool->retry_us = now_us + TRY_US;
 	pthread_mutex_unlock(&pool->mutex);
-	return result;
-}
+	if (too_early)
+		return err_copy(err, &why);
 
-static void note_opened(struct db_pool *pool, bool opened, const struct err *why)
-{
+	result = db_open(pool->path, DB_READ, db_r, &why);
+
 	pthread_mutex_lock(&pool->mutex);
-	if (opened || why->code != ERR_TEMPORARY) {
+	if (result == 0 || why.code != ERR_TEMPORARY) {
 		pool->pause_us = 0;
 	} else {
 		pool->pause_us = pool->pause_us == 0 ? PAUSE_MIN_US : pool->pause_us * 2;
 		if (pool->pause_us > PAUSE_MAX_US)
 			pool->pause_us = PAUSE_MAX_US;
 		pool->retry_us = clock_monotonic_us() + pool->pause_us;
-		pool->away = *why;
+		pool->away = why;
 	}
 	pthread_mutex_unlock(&pool->mutex);
-}
-
-static int open_handle(struct db_pool *pool, struct db **db_r, struct err *err)
-{
-	struct err why = ERR_INIT;
-	struct db *db = NULL;
-
-	if (may_open(pool, err) != 0)
-		return -1;
-	if (db_open(pool->path, DB_READ, &db, &why) != 0) {
-		note_opened(pool, false, &why);
+	if (result != 0)
 		return err_copy(err, &why);
-	}
-	note_opened(pool, true, NULL);
 	if (pool->wait_ms > 0)
-		db_set_wait(db, pool->wait_ms);
-	*db_r = db;
+		db_set_wait(*db_r, pool->wait_ms);
 	return 0;
 }
 
 int db_pool_take(struct db_pool *pool, struct db **db_r, struct err *err)
 {
 	struct db *db = wait_for_turn(pool);
+	int result;
 
-	if (check_file(pool, err) != 0 || (db == NULL && open_handle(pool, &db, err) != 0)) {
+	pthread_mutex_lock(&pool->mutex);
+	result = db_same(pool->path, &pool->identity, err);
+	pthread_mutex_unlock(&pool->mutex);
+	if (result == 0 && db == NULL)
+		result = open_handle(pool, &db, err);
+	if (result != 0) {
 		db_pool_give(pool, db, false);
 		return -1;
 	}
@@ -171,10 +157,7 @@ static void close_idle(struct db_pool *pool)
 
 void db_pool_release(struct db_pool *pool)
 {
-	pthread_mutex_lock(&pool->mutex);
-	pool->n_open--;
-	pthread_cond_signal(&pool->given);
-	pthread_mutex_unlock(&pool->mutex);
+	db_pool_give(pool, NULL, false);
 }
 
 void db_pool_give(struct db_pool *pool, struct db *db, bool ok)

@@ -19,23 +19,19 @@ enum {
 	VERSION_MIN = 150000,
 };
 
-/* libpq leaves connect_timeout (seconds) to callers that connect without blocking. */
-static int64_t connect_ms(const struct pg_db *db)
-{
-	for (const PQconninfoOption *o = db->options; o->keyword; o++)
-		if (str_eq(o->keyword, "connect_timeout") && o->val && atoi(o->val) > 0)
-			return atoi(o->val) * INT64_C(1000);
-	return CONNECT_MS;
-}
-
 /* Waits until the connection is made. Returns 0 or -1. */
 static int poll_connection(struct pg_db *db, struct err *err)
 {
-	int64_t wait_ms = connect_ms(db), deadline_us = clock_monotonic_us() + wait_ms * 1000;
+	int64_t wait_ms = CONNECT_MS, deadline_us;
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
 	if (db->conn == NULL)
 		return err_set(err, ERR_TEMPORARY, "%s: no memory for a connection", db->base.path);
+	/* libpq leaves connect_timeout (seconds) to callers that connect without blocking. */
+	for (const PQconninfoOption *o = db->options; o->keyword; o++)
+		if (str_eq(o->keyword, "connect_timeout") && o->val && atoi(o->val) > 0)
+			wait_ms = atoi(o->val) * INT64_C(1000);
+	deadline_us = clock_monotonic_us() + wait_ms * 1000;
 	while (pq.status(db->conn) != CONNECTION_BAD) {
 		if (status == PGRES_POLLING_OK)
 			return 0;
@@ -68,27 +64,15 @@ struct pg_limits pg_connect_limits(const struct pg_db *db)
 	return limits;
 }
 
-/* Returns the settings of the session. Those in the admin's URL come last, and so win. */
-static char *session_options(const struct pg_db *db, const char *given)
-{
-	struct pg_limits limits = pg_connect_limits(db);
-
-	return mem_printf(
-		"-c jit=off -c default_transaction_isolation=read\\ committed -c lock_timeout=%lld -c statement_timeout=%lld "
-		"-c idle_in_transaction_session_timeout=%lld%s %s",
-		limits.lock_ms, limits.run_ms, limits.idle_ms,
-		db->mode == DB_READ ? " -c default_transaction_read_only=on" : "",
-		given ? given : "");
-}
-
 /* Begins to connect to one host. libpq would try all hosts itself, but without a timeout for each.
  */
 static void begin_connection(struct pg_db *db)
 {
 	enum { MORE = 12 };
+	struct pg_limits limits = pg_connect_limits(db);
 	const char *names[64 + MORE], *values[64 + MORE];
 	_cleanup_free_ char *session = NULL;
-	const char *options = NULL, *target = "primary";
+	const char *options = "", *target = "primary";
 	size_t n = 0;
 
 	for (const PQconninfoOption *o = db->options; o->keyword && n < 64; o++) {
@@ -104,7 +88,13 @@ static void begin_connection(struct pg_db *db)
 			values[n++] = o->val;
 		}
 	}
-	session = session_options(db, options);
+	/* The options in the admin's URL come last, and so win. */
+	session = mem_printf(
+		"-c jit=off -c default_transaction_isolation=read\\ committed"
+		" -c lock_timeout=%lld -c statement_timeout=%lld"
+		" -c idle_in_transaction_session_timeout=%lld%s %s",
+		limits.lock_ms, limits.run_ms, limits.idle_ms,
+		db->mode == DB_READ ? " -c default_transaction_read_only=on" : "", options);
 #define GIVE(name_, value_) (names[n] = (name_), values[n++] = (value_))
 	GIVE("host", item(&db->hosts, db->turn));
 	GIVE("hostaddr", item(&db->hostaddrs, db->turn));
@@ -178,21 +168,10 @@ static int connect_to_host(struct pg_db *db, struct err *err)
 	return pg_wire_prepare_controls(db, err);
 }
 
-/* Backoff with jitter: each pause is up to twice the last, and differs between handles. */
-static void pause_connecting(struct pg_db *db)
-{
-	int64_t now_us = clock_monotonic_us();
-
-	db->pause_us = db->pause_us == 0 ? PAUSE_MIN_US : db->pause_us * 2;
-	if (db->pause_us > PAUSE_MAX_US)
-		db->pause_us = PAUSE_MAX_US;
-	db->retry_us = now_us + db->pause_us / 2 +
-		       (now_us ^ (intptr_t)db >> 4) % (db->pause_us / 2 + 1);
-}
-
 int pg_connect(struct pg_db *db, struct err *err)
 {
 	size_t hosts = db->hosts.n > db->hostaddrs.n ? db->hosts.n : db->hostaddrs.n;
+	int64_t now_us;
 
 	if (clock_monotonic_us() < db->retry_us)
 		return err_copy(err, &db->away);
@@ -205,7 +184,13 @@ int pg_connect(struct pg_db *db, struct err *err)
 		pg_wire_close(db);
 		db->turn = hosts ? (db->turn + 1) % hosts : 0;
 	}
-	pause_connecting(db);
+	/* Backoff with jitter: each pause is up to twice the last, and differs between handles. */
+	now_us = clock_monotonic_us();
+	db->pause_us = db->pause_us == 0 ? PAUSE_MIN_US : db->pause_us * 2;
+	if (db->pause_us > PAUSE_MAX_US)
+		db->pause_us = PAUSE_MAX_US;
+	db->retry_us = now_us + db->pause_us / 2 +
+		       (now_us ^ (intptr_t)db >> 4) % (db->pause_us / 2 + 1);
 	return err_copy(err, &db->away);
 }
 

@@ -19,20 +19,6 @@ enum {
 /* Types of pg_type. */
 enum { TYPE_BYTEA_ARRAY = 1001, TYPE_TEXT_ARRAY = 1009, TYPE_INT8_ARRAY = 1016 };
 
-static Oid array_type(const struct db_param *param)
-{
-	switch (param->kind) {
-	case DB_PARAM_INT:
-		return TYPE_INT8_ARRAY;
-	case DB_PARAM_BLOB:
-		return TYPE_BYTEA_ARRAY;
-	case DB_PARAM_TEXT:
-	case DB_PARAM_GIVEN_TEXT:
-		break;
-	}
-	return TYPE_TEXT_ARRAY;
-}
-
 static void add_quoted(struct buf *list, const char *text)
 {
 	buf_add_char(list, '"');
@@ -47,44 +33,26 @@ static void add_quoted(struct buf *list, const char *text)
 	buf_add_char(list, '"');
 }
 
-/* Adds a value as an element of an array. */
-static void add_element(struct buf *list, const struct db_param *param)
-{
-	if (param->kind == DB_PARAM_INT) {
-		buf_printf(list, "%lld", (long long)param->number);
-	} else if (param->kind == DB_PARAM_BLOB && param->data) {
-		buf_add_str(list, "\"\\\\x");
-		buf_add_hex(list, param->data, param->len);
-		buf_add_char(list, '"');
-	} else if (param->kind != DB_PARAM_BLOB && param->text) {
-		add_quoted(list, param->text);
-	} else {
-		buf_add_str(list, "NULL");
-	}
-}
-
-static struct pg_stmt *make_stmt(const struct pg_stmt *single)
-{
-	struct db_stmt *base;
-	struct pg_stmt *stmt;
-
-	pg_stmt_prepare(single->base.db, single->base.sql, &base, NULL);
-	base->db = single->base.db;
-	base->sql = single->base.sql;
-	stmt = pg_stmt_of(base);
-	free(stmt->text);
-	stmt->text = pg_sql_for_rows(single->text, &single->names);
-	return stmt;
-}
-
 /* Returns one parameter of all rows as an array, to be freed. */
 static char *array_of(const struct db_param *first, size_t width, size_t n)
 {
 	struct buf list = BUF_INIT;
 
 	for (size_t i = 0; i < n; i++) {
+		const struct db_param *param = first + i * width;
+
 		buf_add_char(&list, i > 0 ? ',' : '{');
-		add_element(&list, first + i * width);
+		if (param->kind == DB_PARAM_INT) {
+			buf_printf(&list, "%lld", (long long)param->number);
+		} else if (param->kind == DB_PARAM_BLOB && param->data) {
+			buf_add_str(&list, "\"\\\\x");
+			buf_add_hex(&list, param->data, param->len);
+			buf_add_char(&list, '"');
+		} else if (param->kind != DB_PARAM_BLOB && param->text) {
+			add_quoted(&list, param->text);
+		} else {
+			buf_add_str(&list, "NULL");
+		}
 	}
 	buf_add_char(&list, '}');
 	return buf_take(&list);
@@ -94,6 +62,12 @@ static char *array_of(const struct db_param *first, size_t width, size_t n)
 static int post_some(
 	struct pg_stmt *stmt, const struct db_param *rows, size_t width, size_t n, struct err *err)
 {
+	static const Oid types[] = {
+		[DB_PARAM_TEXT] = TYPE_TEXT_ARRAY,
+		[DB_PARAM_GIVEN_TEXT] = TYPE_TEXT_ARRAY,
+		[DB_PARAM_INT] = TYPE_INT8_ARRAY,
+		[DB_PARAM_BLOB] = TYPE_BYTEA_ARRAY,
+	};
 	int host = pg_stmt_param_index(&stmt->base, "$this_host");
 	_cleanup_strv_ struct strv arrays = STRV_INIT;
 
@@ -104,7 +78,7 @@ static int post_some(
 		assert(index > 0);
 		strv_take(&arrays, array);
 		stmt->params[index - 1] = (struct pg_param){
-			.type = array_type(param), .value = array};
+			.type = types[param->kind], .value = array};
 		stmt->too_large |= strlen(array) > PG_VALUE_MAX;
 	}
 	if (host > 0)
@@ -118,8 +92,16 @@ int pg_rows_post(struct db_stmt *base, const struct db_rows *rows, struct err *e
 	struct pg_stmt *single = pg_stmt_of(base);
 	size_t width = rows->params + 1;
 
-	if (single->rows == NULL)
-		single->rows = make_stmt(single);
+	if (single->rows == NULL) {
+		struct db_stmt *made;
+
+		pg_stmt_prepare(base->db, base->sql, &made, NULL);
+		made->db = base->db;
+		made->sql = base->sql;
+		single->rows = pg_stmt_of(made);
+		free(single->rows->text);
+		single->rows->text = pg_sql_for_rows(single->text, &single->names);
+	}
 	for (size_t done = 0, some; done < rows->n; done += some) {
 		some = rows->n - done < ROWS_MAX ? rows->n - done : ROWS_MAX;
 		if (post_some(single->rows, rows->items + done * width, width, some, err) != 0)
