@@ -24,29 +24,12 @@ json_t *row_json_given(const char *text)
 	return row_json_string(str_empty(text) ? NULL : text);
 }
 
-static json_t *json_of_json(const char *text)
-{
-	json_t *json = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-
-	return json ? json : json_null();
-}
-
 json_t *row_json_lines(const struct strv *lines)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < lines->n; i++)
 		json_array_append_new(array, row_json_string(lines->items[i]));
-	return array;
-}
-
-static json_t *json_of_set(unsigned set, const struct row_words *words)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < words->n; i++)
-		if (set & 1u << i)
-			json_array_append_new(array, json_string(words->names[i]));
 	return array;
 }
 
@@ -62,6 +45,7 @@ json_t *row_json_time(int64_t time_us)
 
 static json_t *json_of_field(const struct row_field *field, const void *member, enum row_form form)
 {
+	json_t *json = NULL;
 	unsigned word;
 
 	switch (field->kind) {
@@ -70,7 +54,9 @@ static json_t *json_of_field(const struct row_field *field, const void *member, 
 	case ROW_TEXT:
 		return row_json_string(*(char *const *)member);
 	case ROW_JSON:
-		return json_of_json(*(char *const *)member);
+		if (*(char *const *)member)
+			json = json_loads(*(char *const *)member, JSON_DECODE_ANY, NULL);
+		return json ? json : json_null();
 	case ROW_LINES:
 		return row_json_lines(member);
 	case ROW_INT64:
@@ -81,8 +67,14 @@ static json_t *json_of_field(const struct row_field *field, const void *member, 
 	case ROW_UINT:
 		return json_integer(*(const unsigned *)member);
 	case ROW_SET:
-		return form == ROW_SHOWN ? json_of_set(*(const unsigned *)member, field->words)
-					 : json_integer(*(const unsigned *)member);
+		word = *(const unsigned *)member;
+		if (form == ROW_STORED)
+			return json_integer(word);
+		json = json_array();
+		for (size_t i = 0; i < field->words->n; i++)
+			if (word & 1u << i)
+				json_array_append_new(json, json_string(field->words->names[i]));
+		return json;
 	case ROW_BOOL:
 		return json_boolean(*(const bool *)member);
 	case ROW_ENUM:

@@ -405,23 +405,6 @@ static int decided_before(struct db *db, const char *ticket, const char *but, st
 		DB_PARAMS(DB_TEXT("$ticket", ticket), DB_TEXT("$but", but)), &one, err);
 }
 
-/* A staged email has a last event if its message left Postfix before the milter was asked. If it
- * reaches the milter after all, a content filter has given it back, and what the log said of the
- * earlier message no longer holds. Returns 0 or -1. */
-static int forget_earlier_end(struct db *db, const char *ticket, struct err *err)
-{
-	static const char sql_ended[] =
-		"SELECT 1"
-		" FROM email"
-		" WHERE ticket = $ticket"
-		" AND state = 'staged'"
-		" AND last_event IS NOT NULL";
-	int64_t one;
-	int found = row_number(db, sql_ended, DB_PARAMS(DB_TEXT("$ticket", ticket)), &one, err);
-
-	return found == 1 ? reset_recipients(db, ticket, err) : found;
-}
-
 /* forgotten: the last event of an earlier message was dealt with. */
 static int mark_sent(struct db *db, const char *ticket, const char *queue_id, int64_t now_us,
 	bool forgotten, struct err *err)
@@ -439,13 +422,16 @@ static int mark_sent(struct db *db, const char *ticket, const char *queue_id, in
 		err);
 }
 
-/* Takes the queue id and the time of a message that Postfix presents again, unless the log has
- * mentioned the one that was recorded first. Returns 1, 0 if it has or if the ticket is that of no
- * sent email, -1 on error. */
-static int take_queue_id(
+int store_email_record(
 	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
 {
-	static const char sql_take[] =
+	static const char sql_ended[] =
+		"SELECT 1"
+		" FROM email"
+		" WHERE ticket = $ticket"
+		" AND state = 'staged'"
+		" AND last_event IS NOT NULL";
+	static const char sql_again[] =
 		"UPDATE email"
 		" SET queue_id = $queue_id, host = $this_host, decided_us = $now"
 		" WHERE ticket = $ticket"
@@ -454,29 +440,34 @@ static int take_queue_id(
 		" AND NOT EXISTS (SELECT 1"
 		"   FROM queue_message"
 		"   WHERE queue_message.email = email.seq)";
-
-	return db_change(db, sql_take,
-		DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_INT("$now", now_us),
-			DB_TEXT("$ticket", ticket)),
-		err);
-}
-
-int store_email_record(
-	struct db *db, const char *ticket, const char *queue_id, int64_t now_us, struct err *err)
-{
-	int changed = mark_sent(db, ticket, queue_id, now_us, false, err);
+	int64_t one;
+	int found, changed = mark_sent(db, ticket, queue_id, now_us, false, err);
 
 	if (changed != 0)
 		return changed;
-	if (forget_earlier_end(db, ticket, err) < 0)
+
+	/* A staged email has a last event if its message left Postfix before the milter was asked.
+	 * If it reaches the milter after all, a content filter has given it back, and what the log
+	 * said of the earlier message no longer holds. */
+	found = row_number(db, sql_ended, DB_PARAMS(DB_TEXT("$ticket", ticket)), &one, err);
+	if (found < 0 || (found > 0 && reset_recipients(db, ticket, err) < 0))
 		return -1;
-	changed = mark_sent(db, ticket, queue_id, now_us, true, err);
+	if (found > 0)
+		changed = mark_sent(db, ticket, queue_id, now_us, true, err);
 	if (changed != 0)
 		return changed;
-	changed = decided_before(db, ticket, "refused", err);
-	if (changed <= 0)
-		return changed;
-	return take_queue_id(db, ticket, queue_id, now_us, err) < 0 ? -1 : STORE_EMAIL_RECORDED;
+
+	/* Postfix presents the message of a sent email again: its new queue id and time count,
+	 * unless the log has mentioned the one that was recorded first. */
+	found = decided_before(db, ticket, "refused", err);
+	if (found <= 0)
+		return found;
+	return db_change(db, sql_again,
+		       DB_PARAMS(DB_TEXT("$queue_id", queue_id), DB_INT("$now", now_us),
+			       DB_TEXT("$ticket", ticket)),
+		       err) < 0
+		       ? -1
+		       : STORE_EMAIL_RECORDED;
 }
 
 /* Adds the event of a refusal once the email is both refused and answered. Whoever makes it the

@@ -56,17 +56,6 @@ char *store_idempotency_refusal(const char *why)
 	return line;
 }
 
-static int remove_own_old(
-	struct db *db, const struct idempotency_key *key, int64_t now_us, struct err *err)
-{
-	static const char sql_remove[] =
-		"DELETE FROM idempotency"
-		" WHERE company_id = $company AND key_hash = $key AND created_us <= $expired";
-
-	return db_change(
-		db, sql_remove, KEY_PARAMS(key, DB_INT("$expired", expired_us(now_us))), err);
-}
-
 int store_idempotency_clean(struct db *db, int64_t now_us, int max, struct err *err)
 {
 	static const char sql_clean[] =
@@ -84,13 +73,17 @@ int store_idempotency_clean(struct db *db, int64_t now_us, int max, struct err *
 int store_idempotency_add(struct db *db, const struct idempotency_key *key,
 	const struct idempotency *idempotency, struct err *err)
 {
+	static const char sql_expired[] =
+		"DELETE FROM idempotency"
+		" WHERE company_id = $company AND key_hash = $key AND created_us <= $expired";
 	static const char sql_insert[] =
 		"INSERT INTO idempotency (company_id, key_hash, payload, created_us, settled,"
 		"   results)"
 		" VALUES ($company, $key, $payload, $created_us, $settled, $results)";
 	int64_t now_us = idempotency->created_us;
 
-	if (remove_own_old(db, key, now_us, err) < 0 ||
+	if (db_change(db, sql_expired, KEY_PARAMS(key, DB_INT("$expired", expired_us(now_us))),
+		    err) < 0 ||
 		store_idempotency_clean(db, now_us, CLEANED_AT_ONCE, err) < 0 ||
 		row_write(db, sql_insert, KEY_PARAMS(key), &idempotency_type, idempotency, err) < 0)
 		return -1;
