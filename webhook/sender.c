@@ -43,6 +43,7 @@ enum {
 /* The pause after each failed attempt; three days in all. */
 static const int64_t pauses_s[] = {
 	5, 300, 1800, 7200, 5 * 3600, 10 * 3600, 10 * 3600, 20 * 3600, 24 * 3600};
+#define LONGEST_PAUSE_US DAY_US
 
 struct company {
 	char id[ID_SIZE];
@@ -91,6 +92,7 @@ struct sender {
 	struct attempt *ended; /* to be recorded, the newest first */
 	size_t ended_n;
 	int64_t ended_since_us;
+	int64_t offset_us; /* of clock_put_back_us(); 0 before the first look */
 	struct sender_counts counts;
 };
 
@@ -503,10 +505,34 @@ static void forget_endpoints(struct sender *sender)
 	}
 }
 
+/* Events that are due at a time of a clock that was put back since, while this program ran or
+ * before it started, are due at once. All outcomes have been written. 0 or -1. */
+static int look_at_clock(struct sender *sender, struct err *err)
+{
+	bool starts = sender->offset_us == 0;
+	int64_t now_us = clock_now_us(&clock_system), offset_us = sender->offset_us;
+	int64_t back_us = clock_put_back_us(&offset_us, now_us);
+	int64_t latest_us = starts ? now_us + LONGEST_PAUSE_US : now_us;
+
+	if (starts || back_us > 0) {
+		if (store_webhook_event_hurry(sender->db, latest_us, now_us, err) < 0)
+			return -1;
+		for (struct attempt *attempt = sender->under_way; attempt; attempt = attempt->next)
+			if (attempt->was_due_us > latest_us)
+				attempt->was_due_us = now_us;
+	}
+	if (back_us > 0)
+		log_warn(sender->log, "clock_put_back", "seconds", LOG_INT(back_us / SECOND_US));
+	sender->offset_us = offset_us;
+	return 0;
+}
+
 static int look_for_due(struct sender *sender, struct err *err)
 {
 	struct webhook_list list;
 
+	if (look_at_clock(sender, err) < 0)
+		return -1;
 	if (store_webhook_waiting(sender->db, clock_now_us(&clock_system), &list, err) < 0)
 		return -1;
 	if (leases_claim(sender->leases, &list, err) < 0) {

@@ -10,6 +10,9 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
+/* A clock that was put back by more was set, not adjusted. */
+#define STEP_US (2 * SECOND_US)
+
 static int64_t read_clock(clockid_t id)
 {
 	struct timespec now;
@@ -29,6 +32,15 @@ const struct clock clock_system = {.now_us = system_now_us};
 int64_t clock_monotonic_us(void)
 {
 	return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t clock_put_back_us(int64_t *offset_us, int64_t now_us)
+{
+	int64_t before_us = *offset_us, back_us;
+
+	*offset_us = now_us - clock_monotonic_us();
+	back_us = before_us - *offset_us;
+	return before_us != 0 && back_us > STEP_US ? back_us : 0;
 }
 
 /* Splits into broken-down whole seconds and the remaining microseconds. Rounds down for times

@@ -31,6 +31,10 @@ static inline int64_t clock_now_us(const struct clock *clock)
 /* Microseconds of the monotonic clock; only for differences. */
 int64_t clock_monotonic_us(void);
 
+/* Returns by how much the clock, which says now_us, was put back since the last call with this
+ * offset; 0 if it was not, or only adjusted. *offset_us is 0 before the first call. */
+int64_t clock_put_back_us(int64_t *offset_us, int64_t now_us);
+
 enum { CLOCK_TEXT_SIZE = 40 };
 
 /* Formats as `2026-11-21T02:43:18.123456+00:00` (RFC 3339). */

@@ -36,8 +36,6 @@ enum {
 	BYTES = 16 * 1024 * 1024,
 	/* How often the store is asked, since other programs change it, too. */
 	LOOK_US = 1000 * 1000,
-	/* A clock that was put back by more was set, not adjusted. */
-	CLOCK_STEP_US = 2 * 1000 * 1000,
 	/* The pause before another try, if the store or Postfix's queue cannot be read. */
 	UNKNOWN_US = 5 * 1000 * 1000,
 	/* The same if the message of an email is missing, and the time between log lines about
@@ -58,7 +56,7 @@ struct feeder {
 	bool failing;            /* the last round failed, which was logged */
 	int64_t due_us;          /* when the first email is due, as far as known; 0: none is */
 	int64_t look_us;         /* monotonic: when to ask the store for that again */
-	int64_t offset_us;       /* clock minus monotonic clock, at the last look */
+	int64_t offset_us;       /* of clock_put_back_us() */
 	int64_t sweep_us;        /* monotonic: when files without a row are removed again */
 	int64_t missing;         /* messages that were missing again, since that was logged */
 	int64_t missing_told_us; /* monotonic; 0: never */
@@ -388,14 +386,12 @@ static bool ask_if_due(struct feeder *feeder, int64_t now_us)
  * is scheduled waits for its time. */
 static void look_at_clock(struct feeder *feeder, int64_t now_us)
 {
-	int64_t offset_us = now_us - clock_monotonic_us();
+	int64_t back_us = clock_put_back_us(&feeder->offset_us, now_us);
 
-	if (feeder->offset_us && offset_us < feeder->offset_us - CLOCK_STEP_US) {
-		log_warn(feeder->outbox->log, "clock_put_back", "seconds",
-			LOG_INT((feeder->offset_us - offset_us) / SECOND_US));
-		journal_hurry(feeder->outbox->journal);
-	}
-	feeder->offset_us = offset_us;
+	if (back_us == 0)
+		return;
+	log_warn(feeder->outbox->log, "clock_put_back", "seconds", LOG_INT(back_us / SECOND_US));
+	journal_hurry(feeder->outbox->journal);
 }
 
 /* Excludes the companies that are put off. Returns true if one that is put off alone may probe. */

@@ -1,5 +1,6 @@
 """The clock is set by an hour while emails are scheduled: each goes out when its time
-has come by the clock as it stands, once; what was put off does not wait for a clock of before."""
+has come by the clock as it stands, once; what was put off, emails and events of webhooks, does not
+wait for a clock of before."""
 
 import datetime
 import tempfile
@@ -7,6 +8,7 @@ import tempfile
 import pytest
 from harness import wait_for
 from harness.clock import Clock
+from harness.receiver import Receiver
 from harness.sandbox import METHOD, SANITIZED, unique
 from test_outbox import put
 from test_restarts import check_all_there, check_delivered_once
@@ -109,3 +111,36 @@ def test_put_off(box, clock, sendmail, step):
         check_delivered_once(box, sent)
     else:
         assert box.httpd().read(sent[emails[3]["to"]])["last_event"] in ("queued", "scheduled")
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["while it runs", "while it is away"])
+def test_webhooks(own_box, clock, running):
+    """Events that an endpoint has refused are not tried again only when the old clock's time has
+    come, of which there may be a year to go."""
+    box = own_box(parts=["webhook"])
+    company = box.company()
+    httpd = box.httpd(box.new_key(company)["token"])
+    email = {**new_email(), "from": f"a@{box.domain(company)}"}
+    clock.step(365 * 24 * HOUR)
+    with clock.preloaded():
+        box.restart("webhook")
+    answers = [404]
+    receiver = Receiver(lambda delivery, request: answers[-1])
+    httpd.request("POST", "/webhooks", json={"endpoint": receiver.url, "events": ["email.sent"]})
+    httpd.send(email)
+
+    def count(where):
+        return box.query(f"SELECT count(*) FROM webhook_event WHERE {where}")
+
+    wait_for("an attempt to fail", lambda: count("attempts > 0 AND status = 'attempting'") == "1")
+    answers.append(200)
+    if running:
+        clock.step(-365 * 24 * HOUR)
+    else:
+        box.stop("webhook")
+        clock.step(-365 * 24 * HOUR)
+        with clock.preloaded():
+            box.start("webhook")
+    wait_for("the event to be sent", lambda: count("status = 'success' AND due_us = 0") == "1")
+    assert len({delivery.id for delivery in receiver.deliveries}) == 1
+    receiver.close()

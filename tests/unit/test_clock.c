@@ -162,6 +162,19 @@ static int64_t noon(const struct clock *clock)
 	return 43200000000;
 }
 
+/* The monotonic clock goes on meanwhile, which counts as put back. */
+static void test_put_back(void **state)
+{
+	const int64_t noon_us = 43200 * SECOND_US;
+	int64_t offset_us = 0;
+
+	(void)state;
+	assert_int_equal(clock_put_back_us(&offset_us, noon_us), 0);
+	assert_int_equal(clock_put_back_us(&offset_us, noon_us + HOUR_US), 0);
+	assert_true(clock_put_back_us(&offset_us, noon_us) >= HOUR_US);
+	assert_int_equal(clock_put_back_us(&offset_us, noon_us + SECOND_US), 0);
+}
+
 static void test_stamp(void **state)
 {
 	char text[CLOCK_TEXT_SIZE];
@@ -194,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_rfc5322),
 		cmocka_unit_test(test_zone_is_ignored),
 		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_put_back),
 		cmocka_unit_test(test_stamp),
 		cmocka_unit_test(test_clocks),
 	};

@@ -202,6 +202,17 @@ int store_webhook_event_due(struct db *db, const char *webhook_id, int64_t now_u
 		err);
 }
 
+int store_webhook_event_hurry(struct db *db, int64_t latest_us, int64_t now_us, struct err *err)
+{
+	static const char sql_hurry[] =
+		"UPDATE webhook_event"
+		" SET due_us = $now"
+		" WHERE due_us > 0 AND due_us > $latest";
+
+	return db_change(db, sql_hurry,
+		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$latest", latest_us)), err);
+}
+
 int store_webhook_event_get(
 	struct db *db, int64_t seq, struct webhook_event *event_r, struct err *err)
 {
