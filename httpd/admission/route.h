@@ -73,8 +73,9 @@ struct route {
 	void (*handle)(struct request *request);
 	const struct operation *operation; /* the operation it runs (core/ops), or NULL */
 	const struct manage *manage; /* how the JSON dialect reads and shows it (api_manage.h) */
-	int status;                  /* status of the answer to a change; 0 means 200 */
-	bool done_alone;             /* the answer to a change only confirms it */
+	int list_limit;  /* of a list of the JSON dialect without the parameter; 0 means 20 */
+	int status;      /* status of the answer to a change; 0 means 200 */
+	bool done_alone; /* the answer to a change only confirms it */
 };
 
 /* In bytes, with the NUL. */

@@ -138,13 +138,10 @@ extern const struct manage api_webhook_create, api_webhook_get, api_webhook_upda
 	api_webhook_remove, api_webhook_rotate;
 /* GET /webhooks, /webhooks/{id}/events and /webhooks/{id}/events/{event_id}/attempts. */
 extern const struct manage api_webhook_list, api_webhook_events, api_webhook_attempts;
-void api_webhook_page(struct request *request);
 /* GET /webhooks/{id}/events/{event_id}. */
 extern const struct manage api_webhook_event;
-void api_webhook_show_event(struct request *request);
 /* POST /webhooks/{id}/events/{event_id}/replay. */
 extern const struct manage api_webhook_replay;
-void api_webhook_send_again(struct request *request);
 
 /*
  * /suppressions: the addresses to which the company's emails are not sent. The

@@ -6,25 +6,45 @@
 #include "httpd/json/api_manage.h"
 
 #include <ctype.h>
+#include <string.h>
 
 #include "core/base/id.h"
 #include "core/base/mem.h"
+#include "core/base/span.h"
 #include "httpd/admission/request.h"
+#include "httpd/http/uri.h"
 #include "httpd/json/json_field.h"
 #include "httpd/json/list_json.h"
 #include "httpd/json/operate.h"
 #include "httpd/transport/reply.h"
 
-/* Parses path and body. Returns 0, or -1 with the problem. */
+/* Parses path and body. *body_r owns the strings of the input: those of the body, or the second id
+ * of the path, as of /webhooks/{}/events/{}. Returns 0, or -1 with the problem. */
 static int parse_manage(
 	struct request *request, void *input, json_t **body_r, struct problem *problem)
 {
-	const struct manage *manage = request->admission.route->manage;
+	const struct route *route = request->admission.route;
+	const struct operation *operation = route->operation;
+	const struct manage *manage = route->manage;
 	const char *param = request->admission.param;
+	const char *first = strstr(route->pattern, "{}");
+	const char *second = first ? strstr(first + 2, "{}") : NULL;
 	char id[ID_SIZE];
 
-	if (*param && !request->admission.route->operation->by_address && !id_parse(param, id))
+	if (*param && !operation->by_address && !id_parse(param, id))
 		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
+	if (second) {
+		const char *path = request_path(request);
+		struct span rest = {path, strlen(path)}, segment;
+
+		for (const char *p = route->pattern; p < second; p++)
+			if (*p == '/')
+				span_cut(&rest, '/');
+		segment = span_cut(&rest, '/');
+		*body_r = json_stringn(segment.data, segment.len);
+		*(const char **)((char *)input + operation->fields->offset) = json_string_value(
+			*body_r);
+	}
 	if (manage->parse == NULL)
 		return 0;
 	return json_field_parse_request(request, body_r, problem) < 0
@@ -89,6 +109,7 @@ void manage_change(struct request *request)
 void manage_read(struct request *request)
 {
 	const struct operation *operation = request->admission.route->operation;
+	_cleanup_free_ void *input = operation->size ? mem_alloc(1, operation->size) : NULL;
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
 	json_t *body = NULL, *answer = NULL;
@@ -96,8 +117,8 @@ void manage_read(struct request *request)
 	int found;
 
 	operate_init(request, &op);
-	if (parse_manage(request, NULL, &body, &problem) == 0) {
-		found = operation->run(&op, NULL, &err);
+	if (parse_manage(request, input, &body, &problem) == 0) {
+		found = operation->run(&op, input, &err);
 		explain_manage(request, found, &err, &problem);
 		if (found > 0)
 			answer = request->admission.route->manage->render(&op);
@@ -128,20 +149,31 @@ json_t *manage_list_render(const struct op *op, json_t *(*item)(const void *item
 
 void manage_list(struct request *request)
 {
-	const struct operation *operation = request->admission.route->operation;
+	const struct route *route = request->admission.route;
+	const struct operation *operation = route->operation;
 	_cleanup_free_ void *input = operation->size ? mem_alloc(1, operation->size) : NULL;
+	const char *query = request_query(request);
 	struct problem problem = PROBLEM_INIT;
 	struct err err = ERR_INIT;
-	json_t *answer = NULL;
+	json_t *body = NULL, *answer = NULL;
+	char text[QUERY_VALUE_MAX];
 	struct op op;
 	int found;
 
 	operate_init(request, &op);
-	if (list_json_parse(request_query(request), &op.page, &problem) == 0) {
+	if (parse_manage(request, input, &body, &problem) == 0 &&
+		list_json_parse(query, &op.page, &problem) == 0) {
+		if (route->list_limit && query_get(query, "limit", text, &problem) == 0)
+			op.page.limit = route->list_limit;
+		if (operation->list == OP_ONWARD)
+			op.page.before[0] = '\0';
 		found = operation->run(&op, input, &err);
-		if (manage_list_check(request, found, &op, &err, &problem) == 0)
-			answer = manage_list_render(&op, request->admission.route->manage->item);
+		if (found < 0 && err.code == ERR_NOT_FOUND)
+			problem_set(&problem, PROBLEM_NOT_FOUND, "%s", route->manage->missing);
+		else if (manage_list_check(request, found, &op, &err, &problem) == 0)
+			answer = manage_list_render(&op, route->manage->item);
 		op_clear(&op);
 	}
+	json_decref(body);
 	reply_either(request, &problem, 200, answer);
 }

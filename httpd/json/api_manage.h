@@ -24,8 +24,9 @@ struct manage {
 };
 
 /* Handlers that run the operation of the route and answer by its column
- * `manage`: a change, a read of one object, a list. The path has an id (or an
- * address, with operation->by_address). */
+ * `manage`: a change, a read of one object, a list. The path may have an id (or an
+ * address, with operation->by_address), and another one for the first field of
+ * the input. */
 void manage_change(struct request *request);
 void manage_read(struct request *request);
 void manage_list(struct request *request);
