@@ -1,13 +1,14 @@
 /*
- * socket: the file of a Unix-domain socket.
+ * socket: addresses of sockets, and the file of a Unix-domain socket.
  *
  * libmilter removes any socket at its path when it starts and, unless it runs as root, when it
  * ends. The lock makes that harmless: while one daemon lives, no other creates a socket there.
  *
- * Threads: main only; socket_look() any.
+ * Threads: main only; socket_parse(), socket_connect() and socket_look() any.
  */
 #include "core/base/socket.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/base/lock_file.h"
+#include "core/base/str.h"
 
 struct socket {
 	char *path;
@@ -27,6 +29,29 @@ struct socket {
 	int lock_fd;
 	int file_fd; /* O_PATH descriptor of the socket's file, -1 until published */
 };
+
+bool socket_parse(const char *text, union socket_address *address_r, socklen_t *len_r)
+{
+	const char *colon = strrchr(text, ':');
+	_cleanup_free_ char *host = NULL;
+	int64_t port;
+
+	if (colon == NULL || str_int(colon + 1, 0, UINT16_MAX, &port) < 0)
+		return false;
+	memset(address_r, 0, sizeof(*address_r));
+	if (text[0] == '[' && colon[-1] == ']') {
+		host = mem_dup(text + 1, (size_t)(colon - text) - 2);
+		address_r->in6.sin6_family = AF_INET6;
+		address_r->in6.sin6_port = htons((uint16_t)port);
+		*len_r = sizeof(address_r->in6);
+		return inet_pton(AF_INET6, host, &address_r->in6.sin6_addr) == 1;
+	}
+	host = mem_dup(text, (size_t)(colon - text));
+	address_r->in.sin_family = AF_INET;
+	address_r->in.sin_port = htons((uint16_t)port);
+	*len_r = sizeof(address_r->in);
+	return inet_pton(AF_INET, host, &address_r->in.sin_addr) == 1;
+}
 
 int socket_connect(const char *path, int type, int *fd_r)
 {

@@ -1,5 +1,5 @@
 /*
- * socket: the file of a Unix-domain socket.
+ * socket: addresses of sockets, and the file of a Unix-domain socket.
  *
  * The caller creates the socket and listens. This part ensures that only one daemon owns the
  * path, removes a socket left behind by a crash but not a live one, and sets who may connect.
@@ -7,12 +7,27 @@
 #ifndef POSTERN_BASE_SOCKET_H
 #define POSTERN_BASE_SOCKET_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "core/base/err.h"
 #include "core/base/mem.h"
 
 struct socket;
+
+/* An address of any family that is used here. */
+union socket_address {
+	struct sockaddr any;
+	struct sockaddr_un un;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/* Parses `127.0.0.1:80` or `[::1]:80`; the port may be 0. False for any other text, as with a name
+ * of a host. */
+bool socket_parse(const char *text, union socket_address *address_r, socklen_t *len_r);
 
 /* Connects to a Unix-domain socket. type as for socket(2), with SOCK_NONBLOCK if the caller
  * waits itself. Returns 0, or an errno. */

@@ -6,11 +6,11 @@
  */
 #include "core/conf/setting.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "core/base/cidr.h"
 #include "core/base/mem.h"
+#include "core/base/socket.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 
@@ -153,24 +153,14 @@ static bool valid_socket(const char *path)
  * decides. */
 static bool valid_address(const char *text)
 {
-	_cleanup_free_ char *host = mem_strdup(text);
-	char *colon = strrchr(host, ':');
-	unsigned char address[16];
-	int64_t port;
+	union socket_address address;
+	socklen_t len;
 
 	if (str_empty(text))
 		return true;
 	if (str_starts(text, unix_prefix))
 		return valid_socket(text + strlen(unix_prefix));
-	if (colon == NULL || str_int(colon + 1, 0, 65535, &port) < 0)
-		return false;
-	*colon = '\0';
-	if (host[0] != '[')
-		return inet_pton(AF_INET, host, address) == 1;
-	if (colon[-1] != ']')
-		return false;
-	colon[-1] = '\0';
-	return inet_pton(AF_INET6, host + 1, address) == 1;
+	return socket_parse(text, &address, &len);
 }
 
 /* The origin as browsers serialize it (RFC 6454): no path, lower case. */

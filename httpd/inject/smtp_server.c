@@ -20,46 +20,18 @@
 #include "core/base/socket.h"
 #include "core/base/str.h"
 
-/* An address of any family that is used here. */
-union address {
-	struct sockaddr any;
-	struct sockaddr_un un;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
-static bool read_inet(const char *text, union address *address, socklen_t *len_r)
-{
-	const char *colon = strrchr(text, ':');
-	_cleanup_free_ char *host = NULL;
-	int64_t port;
-
-	if (colon == NULL || str_int(colon + 1, 1, 65535, &port) < 0)
-		return false;
-	if (text[0] == '[' && colon[-1] == ']') {
-		host = mem_dup(text + 1, (size_t)(colon - text) - 2);
-		address->in6.sin6_family = AF_INET6;
-		address->in6.sin6_port = htons((uint16_t)port);
-		*len_r = sizeof(address->in6);
-		return inet_pton(AF_INET6, host, &address->in6.sin6_addr) == 1;
-	}
-	host = mem_dup(text, (size_t)(colon - text));
-	address->in.sin_family = AF_INET;
-	address->in.sin_port = htons((uint16_t)port);
-	*len_r = sizeof(address->in);
-	return inet_pton(AF_INET, host, &address->in.sin_addr) == 1;
-}
-
-static bool read_server_address(const char *server, union address *address, socklen_t *len_r)
+static bool read_server_address(const char *server, union socket_address *address, socklen_t *len_r)
 {
 	static const char un[] = "unix:", in[] = "inet:";
 	const char *path;
 
-	memset(address, 0, sizeof(*address));
+	/* The port is at the same place in both families. */
 	if (str_starts(server, in))
-		return read_inet(server + strlen(in), address, len_r);
+		return socket_parse(server + strlen(in), address, len_r) &&
+		       address->in.sin_port != 0;
 	if (!str_starts(server, un))
 		return false;
+	memset(address, 0, sizeof(*address));
 	path = server + strlen(un);
 	if (*path == '\0' || strlen(path) >= sizeof(address->un.sun_path))
 		return false;
@@ -78,7 +50,7 @@ static int cannot_connect(const char *server, int number, struct err *err)
 int smtp_server_connect(const char *server, int *fd_r, struct err *err)
 {
 	const int one = 1;
-	union address address;
+	union socket_address address;
 	socklen_t len;
 	int fd;
 
@@ -112,7 +84,7 @@ static int await_connection(int fd, int timeout_ms)
 
 int smtp_server_check(const char *server, int timeout_ms, struct err *err)
 {
-	union address address;
+	union socket_address address;
 	socklen_t len;
 	int fd, number;
 

@@ -28,7 +28,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
+#include "core/base/socket.h"
 #include "core/conf/conf.h"
 #include "httpd/worker/worker.h"
 
@@ -93,42 +93,6 @@ static void describe(int fd, char name_r[static LISTENER_NAME_SIZE])
 		host, port);
 }
 
-/* Splits `host:port` or `[host]:port` in place. */
-static bool split(char *address, char **host_r, char **port_r)
-{
-	char *colon = strrchr(address, ':');
-
-	if (colon == NULL || colon[1] == '\0')
-		return false;
-	*colon = '\0';
-	*host_r = address;
-	*port_r = colon + 1;
-	if (address[0] != '[')
-		return strchr(address, ':') == NULL;
-	*host_r = address + 1;
-	if (colon[-1] != ']')
-		return false;
-	colon[-1] = '\0';
-	return true;
-}
-
-static struct addrinfo *parse_address(const char *address)
-{
-	const struct addrinfo hints = {
-		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
-		.ai_socktype = SOCK_STREAM,
-	};
-	_cleanup_free_ char *copy = mem_strdup(address);
-	struct addrinfo *parsed = NULL;
-	char *host, *port;
-	int64_t number;
-
-	if (!split(copy, &host, &port) || str_int(port, 0, UINT16_MAX, &number) < 0 ||
-		getaddrinfo(host, port, &hints, &parsed) != 0)
-		return NULL;
-	return parsed;
-}
-
 /* The code for an errno of bind() or listen(): temporary if a later try may
  * succeed. */
 static enum err_code code_of(int fault)
@@ -140,17 +104,16 @@ static enum err_code code_of(int fault)
 int listener_bind(
 	const char *address, int *fd_r, char name_r[static LISTENER_NAME_SIZE], struct err *err)
 {
-	struct addrinfo *parsed = parse_address(address);
-	int fd, fault;
+	union socket_address parsed;
+	socklen_t len;
+	int fd;
 
-	if (parsed == NULL)
+	if (!socket_parse(address, &parsed, &len))
 		return err_set(err, ERR_CONFIG, "%s is not an address:port", address);
-	fd = open_bound(parsed->ai_addr, parsed->ai_addrlen);
-	fault = errno;
-	freeaddrinfo(parsed);
+	fd = open_bound(&parsed.any, len);
 	if (fd < 0)
 		return err_set(
-			err, code_of(fault), "cannot listen on %s: %s", address, strerror(fault));
+			err, code_of(errno), "cannot listen on %s: %s", address, strerror(errno));
 	describe(fd, name_r);
 	*fd_r = fd;
 	return 0;
