@@ -2,11 +2,9 @@
  * doctor_host: the daemons, their units, sockets and rights, the disks and the
  * clock.
  */
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -306,29 +304,15 @@ static void look_at_folder(struct doctor *doctor)
 		entry->gr_name, "-m", "2750", folder, NULL);
 }
 
-/* Splits host:port, [v6]:port. Returns false for a Unix-domain socket. */
-static bool split_listen(const char *listen, char **host_r, const char **port_r)
-{
-	const char *colon = strrchr(listen, ':');
-	bool bracketed = listen[0] == '[';
-
-	if (colon == NULL || str_starts(listen, "unix:"))
-		return false;
-	*host_r = bracketed && colon > listen + 2
-			  ? mem_dup(listen + 1, (size_t)(colon - listen - 2))
-			  : mem_dup(listen, (size_t)(colon - listen));
-	*port_r = colon + 1;
-	return true;
-}
-
 static void look_at_listener(
 	struct doctor *doctor, const char *listen, const char *setting, const char *what)
 {
+	const char *colon = strrchr(listen, ':');
 	_cleanup_free_ char *host = NULL;
-	const char *port;
 
-	if (str_empty(listen) || !split_listen(listen, &host, &port))
+	if (colon == NULL || str_starts(listen, "unix:"))
 		return;
+	host = mem_dup(listen, (size_t)(colon - listen));
 	if (cidr_is_loopback(host))
 		doctor_say(doctor, "listen", DOCTOR_GOOD, "%s listens on this host only (%s)", what,
 			listen);
@@ -346,24 +330,21 @@ static char *ask_readyz(const char *listen)
 	static const char request[] =
 		"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	const struct timeval timeout = {.tv_sec = HEALTH_S};
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found;
-	_cleanup_free_ char *host = NULL;
-	const char *port;
+	union socket_address address;
+	socklen_t address_len;
 	char answer[4096];
 	size_t len = 0;
 	ssize_t n;
 	int fd = -1;
 
-	if (!split_listen(listen, &host, &port)) {
-		if (socket_connect(listen + strlen("unix:"), SOCK_STREAM, &fd) != 0)
-			return NULL;
-	} else if (getaddrinfo(host, port, &hints, &found) == 0) {
-		fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) < 0) {
+	if (str_starts(listen, "unix:")) {
+		socket_connect(listen + strlen("unix:"), SOCK_STREAM, &fd);
+	} else if (socket_parse(listen, &address, &address_len)) {
+		fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && connect(fd, &address.any, address_len) < 0) {
 			close(fd);
 			fd = -1;
 		}
-		freeaddrinfo(found);
 	}
 	if (fd < 0)
 		return NULL;
