@@ -239,6 +239,9 @@ def test_routes(owner, receiver):
     assert answer.json() == {"object": "webhook_event", "id": told.id}
     again = there.wait_for(2)[1]
     assert (again.id, again.body) == (told.id, told.body)
+    httpd.request("PATCH", path, json={"status": "disabled"})
+    answer = httpd.request("POST", f"{path}/events/{told.id}/replay")
+    check_problem(answer, 422, "validation_error", "The webhook is disabled.")
     assert httpd.request("DELETE", path).json()["deleted"] is True
     check_problem(httpd.request("GET", path), 404, "not_found", "Webhook not found")
     assert items(httpd, "/webhooks") == []
