@@ -296,6 +296,27 @@ static void test_link(void **state)
 	store_user_clear(&ann);
 }
 
+/* What was made while the clock was ahead does not outlast its time by that. */
+static void test_clock_put_back(void **state)
+{
+	struct temp_db *temp = *state;
+	const int64_t minute = 60 * SECOND;
+	uint8_t link[SECRET_HASH_LEN];
+	struct user ann;
+
+	add_user(temp->db, NULL, "ann", &ann);
+	make(temp->db, &ann, SESSION_BROWSER, "browser", NOW + minute);
+	make(temp->db, &ann, SESSION_LINK, "link", NOW + minute);
+	make(temp->db, &ann, SESSION_TOKEN, "token", 0);
+	hash_of("link", link);
+	assert_true(opens(temp->db, "browser", NOW - 59 * minute));
+	assert_int_equal(store_session_find_link(temp->db, link, NOW - 59 * minute, NULL), 1);
+	assert_false(opens(temp->db, "browser", NOW - 61 * minute));
+	assert_int_equal(store_session_find_link(temp->db, link, NOW - 61 * minute, NULL), 0);
+	assert_true(opens(temp->db, "token", NOW - 61 * minute));
+	store_user_clear(&ann);
+}
+
 /* Who may have stolen the old password is logged out; tokens stay. */
 static void test_new_password(void **state)
 {
@@ -624,6 +645,7 @@ int main(void)
 		TEST(companies),
 		TEST(sessions),
 		TEST(link),
+		TEST(clock_put_back),
 		TEST(new_password),
 		TEST(clean),
 		TEST(codes),

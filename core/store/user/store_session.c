@@ -77,7 +77,11 @@ const struct row_type store_browser_type = {.name = "browser_session",
 	" s.user_id, coalesce(u.company_id, '') AS company_id, u.login, u.role"                    \
 	" FROM admin_session s"                                                                    \
 	" JOIN admin_user u ON u.id = s.user_id"
-#define IS_GOOD " AND (s.expires_us = 0 OR s.expires_us > $now)"
+/* A browser session or a link that was last used an hour from now is of a clock that was put back,
+ * and would be valid until the old time comes. */
+#define IS_GOOD                                                                                    \
+	" AND (s.expires_us = 0 OR s.expires_us > $now)"                                           \
+	" AND (s.kind = 'token' OR s.last_used_us <= $now + 3600000000)"
 
 static int insert_session(struct db *db, const struct session *session,
 	const struct session_spec *spec, const uint8_t hash[static SECRET_HASH_LEN],

@@ -61,7 +61,8 @@ int store_session_create(struct db *db, const char *user_id, const struct sessio
 	struct err *err);
 
 /* Finds the valid browser session or token with the hash. A browser session last used before
- * idle_us is not valid. Returns 1, 0 if there is none, -1 on error. */
+ * idle_us, or over an hour after now_us, is not valid. Returns 1, 0 if there is none, -1 on error.
+ */
 int store_session_find(struct db *db, const uint8_t hash[static SECRET_HASH_LEN], int64_t now_us,
 	int64_t idle_us, struct session *session_r, struct err *err);
 
