@@ -22,6 +22,7 @@ def check_twice(box, to, email_id, messages=2):
     assert {mail.header("Message-ID") for mail in mails} == {message_id}
 
 
+@pytest.mark.store("sqlite")  # where the milter itself waits for the disk
 @pytest.mark.submission("smtp")
 def test_milter_stands_still(own_box):
     """httpd dies after the record; milter and cleanup(8) continue when the email has

@@ -206,6 +206,7 @@ def test_large_emails_while_postfix_stands_still(own_box):
     check_delivered_once(box, sent)
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.submission("smtp")
 def test_a_database_that_cannot_be_written(own_box):
     """The last transaction shows it, also without probes."""
@@ -234,6 +235,7 @@ def test_a_database_that_cannot_be_written(own_box):
             box.stop(part)
 
 
+@pytest.mark.store("sqlite")
 @pytest.mark.submission("smtp")
 @pytest.mark.parametrize("how", ["full", "nearly full"])
 def test_what_is_told_of_a_disk(own_box, how):
