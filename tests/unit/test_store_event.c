@@ -28,11 +28,9 @@ static int64_t begin(struct temp_db *temp)
 	return temp_db_number(temp->db, sql_seq);
 }
 
-static int add_at(struct temp_db *temp, int64_t email, int64_t n, enum event_kind kind,
+static int give(struct delivery_writer *writer, int64_t email, int64_t n, enum event_kind kind,
 	const char *key, int64_t now_us, int64_t occurred_us)
 {
-	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(temp->db);
-	int added;
 	struct event_report report = {.email = email,
 		.n = n,
 		.kind = kind,
@@ -42,7 +40,15 @@ static int add_at(struct temp_db *temp, int64_t email, int64_t n, enum event_kin
 		.source = "log"};
 
 	event_key(report.key, &key, 1);
-	added = delivery_writer_add(writer, &report, NULL);
+	return delivery_writer_add(writer, &report, NULL);
+}
+
+static int add_at(struct temp_db *temp, int64_t email, int64_t n, enum event_kind kind,
+	const char *key, int64_t now_us, int64_t occurred_us)
+{
+	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(temp->db);
+	int added = give(writer, email, n, kind, key, now_us, occurred_us);
+
 	assert_int_equal(delivery_writer_flush(writer, NULL), 0);
 	return added;
 }
@@ -370,6 +376,40 @@ static void test_counted_days(void **state)
 			}
 }
 
+/* The hours and kinds of one flush count in the same days, also in those that are there. */
+static void test_counted_together(void **state)
+{
+	static const char sql_rows[] =
+		"SELECT (SELECT sum(count) || ' ' || count(*) FROM event_count) || ', '"
+		" || (SELECT sum(count) || ' ' || count(*) FROM event_day) || ', '"
+		" || (SELECT sum(count) || ' ' || count(*) FROM event_total) || ', '"
+		" || (SELECT count(*) FROM event_domain) || ', '"
+		" || (SELECT sum(count) || ' ' || count(*) FROM outcome_count WHERE step = 'day')";
+	static const char *const wanted[] = {
+		"6 6, 6 4, 12 12, 1, 27 18", "12 6, 12 4, 24 12, 1, 54 18"};
+	static const int hours[] = {1, 2, 25};
+	const int64_t hour = INT64_C(3600) * 1000000;
+	struct temp_db *temp = *state;
+	int64_t email = begin(temp);
+	_cleanup_(delivery_writer) struct delivery_writer *writer = delivery_writer_new(temp->db);
+
+	for (size_t flush = 0; flush < ARRAY_SIZE(wanted); flush++) {
+		_cleanup_free_ char *rows = NULL;
+
+		for (size_t i = 0; i < 2 * ARRAY_SIZE(hours); i++) {
+			const char key[] = {(char)('a' + flush), (char)('a' + i), '\0'};
+
+			assert_int_equal(
+				give(writer, email, 0, i % 2 ? EVENT_DEFERRED : EVENT_BOUNCED, key,
+					10, hours[i / 2] * hour + 5),
+				1);
+		}
+		OK(delivery_writer_flush(writer, &why));
+		rows = temp_db_text(temp->db, sql_rows);
+		assert_string_equal(rows, wanted[flush]);
+	}
+}
+
 /* A queue id that is used again belongs to the newest message, and to none
  * once that has left the queue. */
 static void test_queue_ids(void **state)
@@ -666,6 +706,7 @@ int main(void)
 		TEST(test_places),
 		TEST(test_counts),
 		TEST(test_counted_days),
+		TEST(test_counted_together),
 		TEST(test_queue_ids),
 		TEST(test_same_id_on_two_hosts),
 		TEST(test_removed),

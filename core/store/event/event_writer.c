@@ -296,29 +296,36 @@ int event_writer_add(struct event_writer *writer, const struct event_owner *owne
 	return 1;
 }
 
-int event_writer_flush(struct event_writer *writer, struct err *err)
+static int write_counts(struct event_writer *writer, struct err *err)
 {
 	static const char sql_count[] =
 		"INSERT INTO event_count (company_id, hour_us, domain, kind, count)"
 		" VALUES ($company, $hour, $domain, $kind, $count)"
 		" ON CONFLICT (company_id, hour_us, domain, kind)"
 		" DO UPDATE SET count = event_count.count + excluded.count";
-	static const char sql_last[] = "UPDATE event_last SET seq = $seq, recorded_us = $recorded";
+	struct db_rows rows = {0};
+	int result;
 
-	if (insert_pending(writer, err) < 0)
-		return -1;
 	for (size_t i = 0; i < writer->counts_n; i++) {
 		const struct hour_count *count = &writer->counts[i];
 
-		if (db_post(writer->db, sql_count,
-			    DB_PARAMS(DB_TEXT("$company", count->company_id),
-				    DB_INT("$hour", count->hour_us),
-				    DB_TEXT("$domain", count->domain),
-				    DB_TEXT("$kind", event_kind_name(count->kind)),
-				    DB_INT("$count", count->count)),
-			    err) < 0)
-			return -1;
+		db_rows_add(&rows,
+			DB_PARAMS(DB_TEXT("$company", count->company_id),
+				DB_INT("$hour", count->hour_us), DB_TEXT("$domain", count->domain),
+				DB_TEXT("$kind", event_kind_name(count->kind)),
+				DB_INT("$count", count->count)));
 	}
+	result = db_post_rows(writer->db, sql_count, &rows, err);
+	free(rows.items);
+	return result;
+}
+
+int event_writer_flush(struct event_writer *writer, struct err *err)
+{
+	static const char sql_last[] = "UPDATE event_last SET seq = $seq, recorded_us = $recorded";
+
+	if (insert_pending(writer, err) < 0 || write_counts(writer, err) < 0)
+		return -1;
 	if (writer->outcomes && outcome_tally_write(writer->db, writer->outcomes, 0, err) < 0)
 		return -1;
 	if (!writer->added)

@@ -17,14 +17,15 @@
 static const char *const aspects[] = {"reason", "provider", "delay"};
 static const char *const steps[] = {"hour", "day"};
 
-/* A row of outcome_count by the hour, still in memory. */
+/* A row of outcome_count, still in memory. */
 struct outcome {
 	const char *company_id; /* "": of all */
 	const char *domain;     /* "": of all of the company */
 	const char *name; /* a constant of outcome.c, so that the pointer tells it from others */
 	enum outcome_aspect aspect;
+	enum outcome_step step;
 	enum event_kind kind;
-	int64_t hour_us;
+	int64_t time_us;
 	int64_t count;
 };
 
@@ -36,8 +37,8 @@ static bool is_same(const void *one, const void *other)
 {
 	const struct outcome *a = one, *b = other;
 
-	return a->name == b->name && a->aspect == b->aspect && a->kind == b->kind &&
-	       a->hour_us == b->hour_us && str_eq(a->domain, b->domain) &&
+	return a->name == b->name && a->aspect == b->aspect && a->step == b->step &&
+	       a->kind == b->kind && a->time_us == b->time_us && str_eq(a->domain, b->domain) &&
 	       str_eq(a->company_id, b->company_id);
 }
 
@@ -48,7 +49,8 @@ static uint64_t hash_outcome(const struct outcome *outcome)
 	hash = mem_hash(hash, outcome->company_id, strlen(outcome->company_id));
 	hash = mem_hash(hash, &outcome->name, sizeof(outcome->name));
 	hash = mem_hash(hash, &outcome->kind, sizeof(outcome->kind));
-	return mem_hash(hash, &outcome->hour_us, sizeof(outcome->hour_us));
+	hash = mem_hash(hash, &outcome->step, sizeof(outcome->step));
+	return mem_hash(hash, &outcome->time_us, sizeof(outcome->time_us));
 }
 
 struct outcome_tally *outcome_tally_new(void)
@@ -69,7 +71,7 @@ void outcome_tally_free(struct outcome_tally *tally)
 	free(tally);
 }
 
-static void count_outcome(struct outcome_tally *tally, const struct outcome *outcome)
+static void count_row(struct outcome_tally *tally, const struct outcome *outcome)
 {
 	uint64_t hash = hash_outcome(outcome);
 	struct outcome *there = hash_table_find(&tally->outcomes, hash, is_same, outcome);
@@ -79,6 +81,17 @@ static void count_outcome(struct outcome_tally *tally, const struct outcome *out
 		hash_table_add(&tally->outcomes, hash, there);
 	}
 	there->count++;
+}
+
+/* Counts the outcome, which is of an hour, there and in its day. */
+static void count_outcome(struct outcome_tally *tally, const struct outcome *outcome)
+{
+	struct outcome day = *outcome;
+
+	day.step = OUTCOME_DAY;
+	day.time_us -= day.time_us % DAY_US;
+	count_row(tally, outcome);
+	count_row(tally, &day);
 }
 
 static void count_levels(struct outcome_tally *tally, struct outcome outcome, bool domain_only)
@@ -101,7 +114,8 @@ void outcome_tally_add(
 		.company_id = event->company_id,
 		.domain = event->domain,
 		.kind = kind,
-		.hour_us = event->occurred_us - event->occurred_us % HOUR_US,
+		.step = OUTCOME_HOUR,
+		.time_us = event->occurred_us - event->occurred_us % HOUR_US,
 	};
 
 	if (!is_bad && kind != EVENT_DELIVERED && kind != EVENT_DEFERRED)
@@ -121,8 +135,8 @@ void outcome_tally_add(
 	}
 }
 
-static int add_to_step(struct db *db, const struct outcome *outcome, enum outcome_step step,
-	int64_t time_us, struct err *err)
+int outcome_tally_write(
+	struct db *db, const struct outcome_tally *tally, int64_t hours_us, struct err *err)
 {
 	static const char sql_add[] =
 		"INSERT INTO outcome_count"
@@ -130,32 +144,24 @@ static int add_to_step(struct db *db, const struct outcome *outcome, enum outcom
 		" VALUES ($company, $domain, $aspect, $step, $time, $name, $kind, $count)"
 		" ON CONFLICT (company_id, domain, aspect, step, time_us, name, kind)"
 		" DO UPDATE SET count = outcome_count.count + excluded.count";
-
-	return db_post(db, sql_add,
-		DB_PARAMS(DB_TEXT("$company", outcome->company_id),
-			DB_TEXT("$domain", outcome->domain),
-			DB_TEXT("$aspect", aspects[outcome->aspect]), DB_TEXT("$step", steps[step]),
-			DB_INT("$time", time_us), DB_TEXT("$name", outcome->name),
-			DB_TEXT("$kind", event_kind_name(outcome->kind)),
-			DB_INT("$count", outcome->count)),
-		err);
-}
-
-int outcome_tally_write(
-	struct db *db, const struct outcome_tally *tally, int64_t hours_us, struct err *err)
-{
 	const struct outcome *outcome;
+	struct db_rows rows = {0};
 	size_t at = 0;
+	int result;
 
-	while ((outcome = hash_table_next(&tally->outcomes, &at)) != NULL) {
-		int64_t hour_us = outcome->hour_us, day_us = hour_us - hour_us % DAY_US;
-
-		if (hour_us >= hours_us && add_to_step(db, outcome, OUTCOME_HOUR, hour_us, err) < 0)
-			return -1;
-		if (add_to_step(db, outcome, OUTCOME_DAY, day_us, err) < 0)
-			return -1;
-	}
-	return 0;
+	while ((outcome = hash_table_next(&tally->outcomes, &at)) != NULL)
+		if (outcome->step == OUTCOME_DAY || outcome->time_us >= hours_us)
+			db_rows_add(&rows, DB_PARAMS(DB_TEXT("$company", outcome->company_id),
+						   DB_TEXT("$domain", outcome->domain),
+						   DB_TEXT("$aspect", aspects[outcome->aspect]),
+						   DB_TEXT("$step", steps[outcome->step]),
+						   DB_INT("$time", outcome->time_us),
+						   DB_TEXT("$name", outcome->name),
+						   DB_TEXT("$kind", event_kind_name(outcome->kind)),
+						   DB_INT("$count", outcome->count)));
+	result = db_post_rows(db, sql_add, &rows, err);
+	free(rows.items);
+	return result;
 }
 
 /* An event that is to be counted afterwards. */

@@ -1,0 +1,1 @@
+-- Nothing to do: it is about triggers and checks of PostgreSQL.
