@@ -7,6 +7,7 @@
 #include "httpd/form/api_form.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -32,16 +33,14 @@ struct webhook_change {
 	json_t *answer;
 };
 
-/* Reads the name in the path, after `/webhooks/`; "" if there is none. */
+/* Reads the name in the path, after `/webhooks/`; "" if there is none. One that does not fit is
+ * cut: it is no name of an event either way. */
 static void read_webhook_name(const struct request *request, char name[static NAME_SIZE])
 {
-	const char *path = request_path(request);
-	const char *from = strstr(path, "/webhooks/");
-	size_t len = from ? strcspn(from + strlen("/webhooks/"), "/") : 0;
+	const char *from = strstr(request_path(request), "/webhooks/");
 
-	*name = '\0';
-	if (len > 0 && len < NAME_SIZE)
-		*(char *)mempcpy(name, from + strlen("/webhooks/"), len) = '\0';
+	from = from ? from + strlen("/webhooks/") : "";
+	snprintf(name, NAME_SIZE, "%.*s", (int)strcspn(from, "/"), from);
 }
 
 static void init_op(struct request *request, const struct conf *conf, struct op *op)

@@ -593,6 +593,13 @@ def test_form_routes(owner, receiver, hook_box, as_multipart):
     }
     assert ask_form(httpd, "GET", path + "/delivered").json() == {"webhook": {"urls": [one]}}
     assert items(httpd, "/webhooks") == []
+    # A name that is none, however long, is no other one that the form has.
+    no_name = path + "/" + "delivered" * 9
+    assert ask_form(httpd, "GET", no_name).status_code == 404
+    for method, status in ("PUT", 400), ("DELETE", 404):
+        answer = ask_form(httpd, method, no_name, [("id", "delivered"), ("url", two)], as_multipart)
+        assert answer.status_code == status
+    assert ask_form(httpd, "GET", path + "/delivered").json() == {"webhook": {"urls": [one]}}
     send(httpd, domain)
     told = there.wait_for(1)[0].event
     event = told["event-data"]
