@@ -215,6 +215,7 @@ int call_operate(const struct call *call, const void *input, json_t **made_r, st
 							  : "has to be activated first");
 	return err_set(err, ERR_NOT_FOUND, "there is no %s %s%s",
 		str_eq(verb->noun, "exempt")      ? "exemption"
+		: str_eq(verb->noun, "hosts")     ? "host"
 		: str_eq(verb->argument, "LOGIN") ? "user"
 						  : verb->noun,
 		id_parse(given, id) ? "with the id " : "", given);

@@ -32,9 +32,9 @@ static const struct column columns[] = {
 	[DEFERRED] = {"deferred", "DEFERRED", .type = COLUMN_INT},
 	[BOUNCED] = {"bounced", "BOUNCED", .type = COLUMN_INT},
 	[FAILED] = {"failed", "FAILED", .type = COLUMN_INT},
-	[UNKNOWN] = {"unknown", "UNKNOWN", .type = COLUMN_INT},
+	[UNKNOWN] = {"unknown", "UNKNOWN", .type = COLUMN_INT, .spare = 1},
 	[COMPLAINED] = {"complained", "SPAM", .type = COLUMN_INT},
-	[SUPPRESSED] = {"suppressed", "SUPPRESSED", .type = COLUMN_INT},
+	[SUPPRESSED] = {"suppressed", "SUPPRESSED", .type = COLUMN_INT, .spare = 2},
 	{0},
 };
 

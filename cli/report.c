@@ -588,7 +588,7 @@ static void print_blocks(const struct report *report, struct buf *out)
 
 			if (column->title == NULL)
 				continue;
-			text = render_cell(report, row, i, true);
+			text = render_cell(report, row, i, false);
 			buf_printf(out, "%-*s%s\n", (int)(width + GAP), column->name, text);
 		}
 	}

@@ -111,7 +111,9 @@ static int read_entry_address(
 	struct err why = ERR_INIT;
 
 	if (addr_parse(trimmed, &addr, &why) < 0)
-		return op_refuse(op, err, "address", "is no address: %s", why.text);
+		return op->actor == OP_COMMAND
+			       ? err_set(err, ERR_INVALID, "ADDRESS is no address: %s", why.text)
+			       : op_refuse(op, err, "address", "is no address: %s", why.text);
 	*address_r = addr_spec(&addr);
 	return 0;
 }

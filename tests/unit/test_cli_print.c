@@ -210,7 +210,7 @@ static void test_no_rows(void **state)
 
 static void test_long_texts_are_cut(void **state)
 {
-	static const struct column one[] = {{"name", "NAME", COLUMN_TEXT, .width = 8}, {0}};
+	static const struct column one[] = {{"name", "NAME", .type = COLUMN_TEXT, .width = 8}, {0}};
 	static const struct {
 		const char *text;
 		const char *shown;
@@ -232,6 +232,24 @@ static void test_long_texts_are_cut(void **state)
 		assert_printed(&report, print_rows, cases[i].shown);
 		report_clear(&report);
 	}
+}
+
+/* But not in lines of their own, which have room. */
+static void test_long_texts_in_lines(void **state)
+{
+	static const struct column two[] = {{"id", "ID", .type = COLUMN_TEXT},
+		{"name", "NAME", .type = COLUMN_TEXT, .width = 8}, {0}};
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct report report;
+
+	(void)state;
+	report_init(&report, two);
+	report_add_row(&report);
+	report_text(&report, 0, "123456789");
+	report_text(&report, 1, "123456789");
+	print_table_rows(&report, 18, &out);
+	assert_string_equal(buf_str(&out), "id    123456789\nname  123456789\n");
+	report_clear(&report);
 }
 
 static void test_record(void **state)
@@ -333,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_long_list),
 		cmocka_unit_test(test_no_rows),
 		cmocka_unit_test(test_long_texts_are_cut),
+		cmocka_unit_test(test_long_texts_in_lines),
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_record_on_a_terminal),
 		cmocka_unit_test(test_json),

@@ -589,6 +589,9 @@ static void test_failures(void **state)
 		const char *says;
 	} cases[] = {
 		{"company remove " NO_ID, EX_NOINPUT, "no company with the id"},
+		{"hosts remove mx9", EX_NOINPUT, "there is no host mx9"},
+		{"suppression add nobody --company " NO_ID, EX_DATAERR,
+			"ADDRESS is no address: \"nobody\": it has no @"},
 		{"company remove x", EX_DATAERR, "\"x\" is no company id"},
 		{"key revoke ps_x", EX_DATAERR, "this is the token of a key"},
 		{"company add A", EX_DATAERR, "A"},
