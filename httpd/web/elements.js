@@ -158,9 +158,13 @@ export function copyButton(text, { label = "Copy", title } = {}) {
   return node;
 }
 
-// The first digits of an id, with a button that copies the whole id; href links to its object.
+// The last digits of an id: the first ones are its time, and those of rows that were made within a
+// minute are the same.
+export const endOf = (id) => `…${id.slice(-8)}`;
+
+// They have a button that copies the whole id; href links to its object.
 export function shortId(id, href) {
-  const text = el(href ? "a" : "span", { href, title: id, class: "id" }, id.slice(0, 8));
+  const text = el(href ? "a" : "span", { href, title: id, class: "id" }, endOf(id));
   return el("span.with-copy", text, copyButton(id, { title: `Copy ${id}` }));
 }
 

@@ -184,6 +184,8 @@ export function table({
       if (sorter) titles[i].setAttribute("aria-sort", order.by !== i ? "none" : order.down ? "descending" : "ascending");
     });
     choice.value = String(order.by);
+    // The total of one row is that row.
+    sums.hidden = all.length < 2;
     if (summed) drawSums();
     const end = page * per + rows.length;
     if (sorting) sorting.hidden = all.length < 2;

@@ -1,7 +1,7 @@
 // What the pages of a company's objects share: the owner, as text and in forms, and their lists.
 
 import { get, path } from "./api.js";
-import { el, link, shortId } from "./elements.js";
+import { el, endOf, link, shortId } from "./elements.js";
 import { filters } from "./forms.js";
 import { list, remembered } from "./lists.js";
 
@@ -27,7 +27,7 @@ export const domainPick = {
 };
 const keyOption = (key) => ({
   value: key.id,
-  text: key.name || `Key ${key.id.slice(0, 8)}`,
+  text: key.name || `Key ${endOf(key.id)}`,
   about: [key.company_name, key.domain].filter(Boolean).join(" · "),
 });
 export const keyPick = {
@@ -100,7 +100,7 @@ export const policies = [
 ];
 
 export const subdomains = [
-  { value: "own", text: "only this domain", help: "Subdomains are not protected, unless they have an entry of their own." },
+  { value: "own", text: "only this domain", help: "Its subdomains are not protected, unless they have an entry of their own." },
   {
     value: "covered",
     text: "this domain and its subdomains",

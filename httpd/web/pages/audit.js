@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { subscribe } from "../live.js";
 import { companies } from "../tenant.js";
-import { el, empty, exactTime, header, link, time } from "../elements.js";
+import { el, empty, endOf, exactTime, header, link, time } from "../elements.js";
 import { filters } from "../forms.js";
 import { list } from "../lists.js";
 
@@ -141,9 +141,9 @@ function difference({ before, after, action }) {
 }
 
 function object({ action, object_id, object_name, after }) {
-  const name = object_name || object_id.slice(0, 8);
+  const name = object_name || endOf(object_id);
   if (action.startsWith("domain.") && after) return link(name, "domains", object_id);
-  if (["email.cancel", "email.resend"].includes(action)) return link(object_id.slice(0, 8), "emails", object_id);
+  if (["email.cancel", "email.resend"].includes(action)) return link(endOf(object_id), "emails", object_id);
   if (action.startsWith("webhook.") && after) return link(name, "webhooks", object_id);
   return el("span.address", name);
 }

@@ -203,7 +203,7 @@ export async function show(main, { id, session }) {
       ],
       [
         "Applies to",
-        `${subdomains.find((one) => one.value === domain.subdomains).text}: ${textOf(subdomains, domain.subdomains)}`,
+        `${subdomains.find((one) => one.value === domain.subdomains).text}. ${textOf(subdomains, domain.subdomains)}`,
       ],
       ["Bounces go to", domain.return_path ?? "the sender address of each email"],
       ["Unsubscribe link", domain.unsubscribe === "on" ? "added to emails with one recipient" : "none"],

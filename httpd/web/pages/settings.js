@@ -32,7 +32,7 @@ function doctorOf({ looked_at: at, results }) {
         kind: "main",
         cell: (one) => el("div", withTimes(one.text), one.means && el("p.muted.about", one.means)),
       },
-      { title: "Fix", kind: "extra", cell: (one) => one.mend && el("code.address", one.mend) },
+      { title: "Fix", kind: "name", cell: (one) => one.mend && el("code.address", one.mend) },
     ],
     rows,
     empty: empty("No problems", "All checks passed."),
