@@ -282,16 +282,19 @@ static const char *skip_via(const char *name)
  * Returns true if people see another address than that of the field. The text is UTF-8. */
 static bool scan_visible(struct scan *scan, const char *text, const char *spec)
 {
-	const char *rest = spec ? skip_via(text) : text, *at;
 	_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
-	_cleanup_free_ char *squeezed_rest = addr_reading_squeeze(rest);
+	_cleanup_free_ char *squeezed_rest = NULL, *spaced_rest = NULL;
+	const char *at = strchr(squeezed, '@'), *rest;
 
+	if (at == NULL)
+		return spec == NULL;
+	rest = spec ? skip_via(text) : text;
+	squeezed_rest = addr_reading_squeeze(rest);
+	spaced_rest = addr_reading_spaced(rest);
 	scan_ats(scan, rest);
 	scan_ats(scan, squeezed_rest);
-	at = strchr(squeezed, '@');
-	if (spec)
-		return at && !str_eq_nocase(squeezed, spec);
-	return at == NULL || strchr(at + 1, '@');
+	scan_ats(scan, spaced_rest);
+	return spec ? !str_eq_nocase(squeezed, spec) : strchr(at + 1, '@') != NULL;
 }
 
 static void scan_both_ways(struct scan *scan, const char *text)
@@ -333,12 +336,14 @@ static bool scan_decoded(struct scan *scan, const char *text, const char *spec)
 static bool all_see(const char *bare, const struct addr *addr)
 {
 	_cleanup_free_ char *outside = addr_reading_outside_quotes(bare);
+	_cleanup_free_ char *local = addr_reading_squeeze(addr->local);
 	_cleanup_strv_ struct strv seen = STRV_INIT;
 	_cleanup_scan_ struct scan scan = scan_begin(&seen);
 	const char *at = strchr(outside, '@');
 
-	/* Some programs decode encoded words (RFC 2047) where none are allowed. */
-	if (at == NULL || strchr(at + 1, '@') || strstr(addr->local, "=?"))
+	/* Some programs decode encoded words (RFC 2047) where none are allowed, and some people
+	 * take another form of @ for one. */
+	if (at == NULL || strchr(at + 1, '@') || strchr(local, '@') || strstr(addr->local, "=?"))
 		return false;
 	scan_ats(&scan, outside);
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
@@ -412,9 +417,11 @@ static void read_unclear(const char *value, struct addr_header *header)
 		_cleanup_free_ char *outside = addr_reading_without_comments(text);
 		_cleanup_free_ char *squeezed = addr_reading_squeeze(text);
 		_cleanup_free_ char *both = addr_reading_squeeze(outside);
+		_cleanup_free_ char *spaced = addr_reading_spaced(text);
 
 		scan_ats(&scan, text);
 		scan_ats(&scan, outside);
+		scan_ats(&scan, spaced);
 		scan_words(&scan, text);
 		scan_words(&scan, squeezed);
 		scan_words(&scan, both);

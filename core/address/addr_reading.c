@@ -83,6 +83,17 @@ static const struct {
 	{0xe0000, 0xe0fff},
 };
 
+static bool is_blank(gunichar c)
+{
+	GUnicodeType type;
+
+	if (c < 0x80)
+		return ascii_is_space((char)c);
+	type = g_unichar_type(c);
+	return type == G_UNICODE_SPACE_SEPARATOR || type == G_UNICODE_LINE_SEPARATOR ||
+	       type == G_UNICODE_PARAGRAPH_SEPARATOR;
+}
+
 static bool does_not_show(gunichar c)
 {
 	if (c < 0x80)
@@ -90,9 +101,6 @@ static bool does_not_show(gunichar c)
 	switch (g_unichar_type(c)) {
 	case G_UNICODE_CONTROL:
 	case G_UNICODE_FORMAT:
-	case G_UNICODE_SPACE_SEPARATOR:
-	case G_UNICODE_LINE_SEPARATOR:
-	case G_UNICODE_PARAGRAPH_SEPARATOR:
 		return true;
 	default:
 		break;
@@ -122,7 +130,8 @@ static gunichar plain_form(gunichar c)
 	return c;
 }
 
-char *addr_reading_squeeze(const char *text)
+/* With keeps_blanks, blanks and quotes become blanks. */
+static char *squeeze(const char *text, bool keeps_blanks)
 {
 	struct buf out = BUF_INIT;
 	const char *next;
@@ -133,10 +142,24 @@ char *addr_reading_squeeze(const char *text)
 		next = g_utf8_next_char(text);
 		if (plain != c)
 			buf_add_char(&out, (char)plain);
+		else if (is_blank(c))
+			buf_add(&out, " ", keeps_blanks ? 1 : 0);
 		else if (!does_not_show(c))
 			buf_add(&out, text, (size_t)(next - text));
+		else if (keeps_blanks && c == '"')
+			buf_add_char(&out, ' ');
 	}
 	return buf_take(&out);
+}
+
+char *addr_reading_squeeze(const char *text)
+{
+	return squeeze(text, false);
+}
+
+char *addr_reading_spaced(const char *text)
+{
+	return squeeze(text, true);
 }
 
 /* Bidirectional marks, embeddings, overrides and isolates. */

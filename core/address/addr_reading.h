@@ -18,6 +18,9 @@ char *addr_reading_outside_quotes(const char *text);
  * UTF-8. */
 char *addr_reading_squeeze(const char *text);
 
+/* The same with a blank for each blank and quote, behind which another word begins. */
+char *addr_reading_spaced(const char *text);
+
 /* Reverses each run after a bidirectional control character, as a display may do (Unicode UAX
  * 9 2). NULL if there is none. The text is UTF-8. */
 char *addr_reading_directed(const char *text);

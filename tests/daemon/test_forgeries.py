@@ -74,6 +74,13 @@ FORGERIES = {
     "no-break space": ("a@other.test", b"From: boss@\xc2\xa0example.com\n"),
     "zero width": ("a@other.test", b"From: boss@exam\xe2\x80\x8bple.com\n"),
     "full-width letters": ("a@other.test", "From: boss@ｅｘａｍｐｌｅ.com\n".encode()),
+    "full-width at sign": ("a@other.test", "From: boss＠example.com Chief <a@other.test>\n".encode()),
+    "full-width at sign in quotes": ("a@other.test", 'From: "boss＠example.com" a@other.test\n'.encode()),
+    "full-width at sign in the local part": (
+        "a@other.test", 'From: "boss＠example.com"@other.test\n'.encode()
+    ),
+    "small at sign": ("a@other.test", named("boss\ufe6bexample.com, Chief")),
+    "filler and a title": ("a@other.test", named("boss@\u3164example.com Chief")),
     "ideographic dot": ("a@other.test", "From: boss@example。com\n".encode()),
     "8 bits": ("a@other.test", b"From: B\xf6ss <boss@example.com>\n"),
     "bare CR": ("a@other.test", b"From: a@other.test\rFrom: boss@example.com\n"),

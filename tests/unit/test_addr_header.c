@@ -81,6 +81,12 @@ static void test_clear(void **state)
 		{"\"b@x.com\xe2\x80\x9d\" <a@example.com>", "example.com x.com", NULL},
 		{"\"b @ x.com\" <a@example.com>", "example.com x.com", NULL},
 		{"\"b\xef\xbc\xa0x.com\" <a@example.com>", "example.com x.com", NULL},
+		{"b\xef\xbc\xa0x.com Chief <a@example.com>", "example.com x.com", NULL},
+		{"\"b\xef\xb9\xabx.com, Chief\" <a@example.com>", "example.com x.com", NULL},
+		{"b\xef\xbc\xa0x.com\xc2\xa0"
+		 "Chief <a@example.com>",
+			"example.com x.com", NULL},
+		{"=?utf-8?q?b=EF=BC=A0x.com_Chief?= <a@example.com>", "example.com x.com", NULL},
 		{"\"b@\xe2\x80\x8bx.com\" <a@example.com>", "example.com x.com", NULL},
 		{"a@example.com (b@x.com)", "example.com x.com", NULL},
 		{"a@example.com (=?utf-8?q?b=40x.com?=)", "example.com x.com", NULL},
@@ -180,6 +186,7 @@ static void test_via(void **state)
 static void test_unclear_names(void **state)
 {
 	static const struct header_case cases[] = {
+		{"b@\xe3\x85\xa4x.com Chief <a@example.com>", "example.com x.com", NULL},
 		/* charsets that are not known */
 		{"=?x-sjis?q?b=40x.com?= <a@y.com>", "y.com x.com", NULL},
 		{"=?x-euc-kr?b?YkB4LmNvbQ==?= <a@y.com>", "y.com x.com", NULL},
@@ -279,6 +286,7 @@ static void test_subdomains(void **state)
 static void test_unclear(void **state)
 {
 	static const struct header_case cases[] = {
+		{"\"b\xef\xbc\xa0x.com\"@y.com", "y.com x.com", NULL},
 		/* several mailboxes */
 		{"a@example.com, b@example.com", "example.com", NULL},
 		{"A <a@x.com>, B <b@y.com>", "x.com y.com", NULL},
