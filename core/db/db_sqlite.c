@@ -40,33 +40,18 @@
 #include "core/db/db_file.h"
 #include "core/db/db_private.h"
 
-/* Enables WAL mode, which is persistent; ERR_CONFIG if the file system does not support it. */
-static int set_wal_mode(struct db *db, struct err *err)
+/* Reads the number in the only column of the first row. Returns 0 or -1. */
+static int read_number(struct db *db, const char *sql, int64_t *number_r, struct err *err)
 {
-	static const char sql_wal[] = "PRAGMA journal_mode=WAL";
 	struct db_stmt *stmt;
-	int result = 0;
+	int result = db_first(db, sql, NULL, &stmt, err);
 
-	if (db_first(db, sql_wal, NULL, &stmt, err) < 0)
+	if (result < 0)
 		return -1;
-	if (!str_eq(db_text(stmt, 0), "wal"))
-		result = err_set(err, ERR_CONFIG,
-			"%s: no write-ahead log is possible here: not on a local file system?",
-			db->path);
+	assert(result == 1);
+	*number_r = db_int(stmt, 0);
 	db_reset(stmt);
-	return result;
-}
-
-/* SQLite opens a file only when it first reads it; this reads it. */
-static int read_header(struct db *db, struct err *err)
-{
-	static const char sql_header[] = "PRAGMA schema_version";
-	struct db_stmt *stmt;
-	int result = db_first(db, sql_header, NULL, &stmt, err);
-
-	if (result == 1)
-		db_reset(stmt);
-	return result < 0 ? -1 : 0;
+	return 0;
 }
 
 static int has_table(struct db *db, const char *name, struct err *err)
@@ -86,20 +71,14 @@ static int has_table(struct db *db, const char *name, struct err *err)
 static int data_version(struct db *db, int64_t *version_r, struct err *err)
 {
 	static const char sql_version[] = "PRAGMA data_version";
-	struct db_stmt *stmt;
-	int result = db_first(db, sql_version, NULL, &stmt, err);
 
-	if (result < 0)
-		return -1;
-	assert(result == 1);
-	*version_r = db_int(stmt, 0);
-	db_reset(stmt);
-	return 0;
+	return read_number(db, sql_version, version_r, err);
 }
 
-static int check_pages(struct db *db, struct err *err)
+static int check_all(struct db *db, struct err *err)
 {
 	static const char sql_pages[] = "PRAGMA integrity_check(1)";
+	static const char sql_references[] = "PRAGMA foreign_key_check";
 	struct db_stmt *stmt;
 	int result = 0;
 
@@ -108,15 +87,8 @@ static int check_pages(struct db *db, struct err *err)
 	if (!str_eq(db_text(stmt, 0), "ok"))
 		result = err_set(err, ERR_CONFIG, "%s: %s", db->path, db_text(stmt, 0));
 	db_reset(stmt);
-	return result;
-}
-
-static int check_references(struct db *db, struct err *err)
-{
-	static const char sql_references[] = "PRAGMA foreign_key_check";
-	struct db_stmt *stmt;
-	int result = db_first(db, sql_references, NULL, &stmt, err);
-
+	if (result == 0)
+		result = db_first(db, sql_references, NULL, &stmt, err);
 	if (result != 1)
 		return result;
 	err_set(err, ERR_CONFIG,
@@ -124,11 +96,6 @@ static int check_references(struct db *db, struct err *err)
 		db->path, db_text(stmt, 0), db_text(stmt, 2));
 	db_reset(stmt);
 	return -1;
-}
-
-static int check_all(struct db *db, struct err *err)
-{
-	return check_pages(db, err) == 0 ? check_references(db, err) : -1;
 }
 
 enum {
@@ -454,16 +421,24 @@ static int exec(struct db *base, const char *sql, struct err *err)
 	return in_transaction(base) ? 0 : sync_log(base, err);
 }
 
-/* If two processes enable WAL mode of a new database at once, SQLite returns busy to one of them
- * without any wait, so this waits. */
+/* Enables WAL mode, which is persistent; ERR_CONFIG if the file system does not support it. If two
+ * processes enable it in a new database at once, SQLite returns busy to one of them without any
+ * wait, so this waits. */
 static int enter_wal(struct sqlite_db *db, struct err *err)
 {
-	int count = 0;
+	static const char sql_wal[] = "PRAGMA journal_mode=WAL";
+	struct db_stmt *stmt;
+	int count = 0, result = 0;
 
-	while (set_wal_mode(&db->base, err) != 0)
+	while (db_first(&db->base, sql_wal, NULL, &stmt, err) < 0)
 		if ((sqlite3_errcode(db->handle) & 0xff) != SQLITE_BUSY || !on_busy(db, count++))
 			return -1;
-	return 0;
+	if (!str_eq(db_text(stmt, 0), "wal"))
+		result = err_set(err, ERR_CONFIG,
+			"%s: no write-ahead log is possible here: not on a local file system?",
+			db->base.path);
+	db_reset(stmt);
+	return result;
 }
 
 /* On a small disk the usual limit would never be reached before it is full. */
@@ -498,7 +473,8 @@ static int configure(struct sqlite_db *db, enum db_mode mode, struct err *err)
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 
-	if (check_unopened(db, err) != 0 || read_header(&db->base, err) != 0 ||
+	/* SQLite opens a file only when it first reads it; the version is in its header. */
+	if (check_unopened(db, err) != 0 || run_all(db, "PRAGMA schema_version", err) != 0 ||
 		run_all(db, pragmas_all, err) != 0)
 		return -1;
 	if (mode == DB_READ)
@@ -764,27 +740,15 @@ static int copy_pages(const struct sqlite_db *from, struct sqlite_db *to, struct
 	return 0;
 }
 
-/* Reads the size of a copy on the disk. */
-static int size_of(struct db *db, int64_t *bytes_r, struct err *err)
+static int back_up(struct db *base, const char *path, struct err *err)
 {
 	static const char sql_size[] =
 		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-	struct db_stmt *stmt;
-
-	if (db_first(db, sql_size, NULL, &stmt, err) < 0)
-		return -1;
-	*bytes_r = db_int(stmt, 0);
-	reset(stmt);
-	return 0;
-}
-
-static int back_up(struct db *base, const char *path, struct err *err)
-{
 	struct sqlite_db to = {.base.path = path};
 	int64_t bytes;
 	int rc, result;
 
-	if (size_of(base, &bytes, err) < 0 || db_file_create_copy(path, err) != 0)
+	if (read_number(base, sql_size, &bytes, err) < 0 || db_file_create_copy(path, err) != 0)
 		return -1;
 	result = db_file_require_room(path, bytes, err);
 	if (result == 0) {
