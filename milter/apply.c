@@ -212,8 +212,6 @@ static int write_idempotency(struct db *db, const struct key_record *record, str
 	struct idempotency kept = {.created_us = record->email->created_us, .settled = true};
 	int result;
 
-	if (!facts->has_idempotency)
-		return 0;
 	memcpy(kept.payload, facts->payload, sizeof(kept.payload));
 	strv_add(&kept.results, record->email->id);
 	result = facts->earlier_lost ? store_idempotency_settle(db, &facts->idempotency, &kept, err)
@@ -237,7 +235,7 @@ static int write_key_email(struct db *db, void *arg, struct err *err)
 		store_suppressed_record(db, email->ticket, record->suppressed_r, now_us, err) < 0 ||
 		store_message_keep(db, email, record->message, err) < 0 ||
 		store_message_left(db, email->seq, size, now_us, err) < 0 ||
-		write_idempotency(db, record, err) < 0)
+		(record->facts->has_idempotency && write_idempotency(db, record, err) < 0))
 		return -1;
 	if (now_us - record->facts->key.last_used_us < KEY_USE_US)
 		return 0;
@@ -361,7 +359,7 @@ static int put_unsubscribe(const struct eom *eom, const struct answers_to *to, s
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	char token[RETURN_TOKEN_SIZE];
 
-	if (!to->unsubscribe || to->recipients != 1 || eom->session->message.has_unsubscribe ||
+	if (to->recipients != 1 || eom->session->message.has_unsubscribe ||
 		!return_token_make(RETURN_UNSUBSCRIBE, to->id, to->nonce, token))
 		return 0;
 	if (!str_empty(url))
@@ -389,7 +387,7 @@ static int put_return_path(const struct eom *eom, const struct answers_to *to, s
 	_cleanup_free_ char *address = NULL, *path = NULL, *options = NULL;
 	char token[RETURN_TOKEN_SIZE];
 
-	if (to->return_path == NULL || !return_token_make(RETURN_BOUNCE, to->id, to->nonce, token))
+	if (!return_token_make(RETURN_BOUNCE, to->id, to->nonce, token))
 		return 0;
 	address = return_address(RETURN_BOUNCE, token, to->return_path);
 	path = mem_printf("<%s>", address);
@@ -434,8 +432,8 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 		outcome->ending = END_DISCARD;
 	else if (put_recipients(eom, &outcome->err) < 0 ||
 		 put_trace(eom, facts->ticket.id, &outcome->err) < 0 ||
-		 put_unsubscribe(eom, &to, &outcome->err) < 0 ||
-		 put_return_path(eom, &to, &outcome->err) < 0)
+		 (to.unsubscribe && put_unsubscribe(eom, &to, &outcome->err) < 0) ||
+		 (to.return_path && put_return_path(eom, &to, &outcome->err) < 0))
 		return -1;
 	return record_sent(eom->service, eom->session, facts, &outcome->err);
 }
@@ -461,9 +459,9 @@ static int change_key_message(const struct eom *eom, const struct email *email, 
 			return -1;
 	if ((!message->has_message_id &&
 		    add_field(eom, "Message-ID", email->message_id, err) < 0) ||
-		put_unsubscribe(eom, &to, err) < 0)
+		(to.unsubscribe && put_unsubscribe(eom, &to, err) < 0))
 		return -1;
-	if (str_empty(message->sender) || message->asks_for_reports)
+	if (to.return_path == NULL || str_empty(message->sender) || message->asks_for_reports)
 		return 0;
 	return put_return_path(eom, &to, err);
 }
