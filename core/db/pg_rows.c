@@ -9,7 +9,6 @@
 
 #include "core/base/buf.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
 #include "core/db/pg_private.h"
 
 enum {

@@ -134,6 +134,8 @@ json_t *row_json_string(const char *text);
 json_t *row_json_given(const char *text);
 /* Makes an array of strings. */
 json_t *row_json_lines(const struct strv *lines);
+/* Prints it, for json_each() in a statement; the caller frees it. */
+char *row_json_array(const struct strv *lines);
 /* Returns the text of a member; "" if it is missing or not a string. */
 const char *row_json_text(const json_t *object, const char *name);
 

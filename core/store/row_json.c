@@ -33,6 +33,15 @@ json_t *row_json_lines(const struct strv *lines)
 	return array;
 }
 
+char *row_json_array(const struct strv *lines)
+{
+	json_t *array = row_json_lines(lines);
+	char *text = json_dumps(array, JSON_COMPACT);
+
+	json_decref(array);
+	return text;
+}
+
 json_t *row_json_time(int64_t time_us)
 {
 	char text[CLOCK_TEXT_SIZE];

@@ -131,7 +131,8 @@ static int insert_tags(struct db *db, const struct email *email, struct err *err
 		" FROM json_each($words)"
 		" WHERE TRUE"
 		" ON CONFLICT DO NOTHING";
-	json_t *tags = json_loads(email->tags, 0, NULL), *words = json_array(), *tag;
+	json_t *tags = json_loads(email->tags, 0, NULL), *tag;
+	_cleanup_strv_ struct strv words = STRV_INIT;
 	_cleanup_free_ char *list = NULL;
 	size_t i;
 
@@ -139,12 +140,11 @@ static int insert_tags(struct db *db, const struct email *email, struct err *err
 		const char *name = row_json_text(tag, "name"), *value = row_json_text(tag, "value");
 		bool form = str_eq(name, "tag");
 
-		json_array_append_new(words, json_string(form ? value : name));
+		strv_add(&words, form ? value : name);
 		if (!form)
-			json_array_append_new(words, json_sprintf("%s:%s", name, value));
+			strv_take(&words, mem_printf("%s:%s", name, value));
 	}
-	list = json_dumps(words, JSON_COMPACT);
-	json_decref(words);
+	list = row_json_array(&words);
 	json_decref(tags);
 	return db_post(db, sql_tags,
 		DB_PARAMS(DB_INT("$email", email->seq), DB_TEXT("$company", email->company_id),

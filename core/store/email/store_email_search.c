@@ -199,7 +199,6 @@ static int find_companies(struct search *search, struct err *err)
 #undef OWNERS
 	enum lead lead = search->scope.domain ? LEAD_DOMAIN : search->lead;
 	struct strv *companies = &search->companies;
-	struct buf json = BUF_INIT;
 	struct db_stmt *stmt;
 	int result;
 
@@ -208,20 +207,16 @@ static int find_companies(struct search *search, struct err *err)
 	if (db_start(search->db, owners[lead], DB_PARAMS(LEAD_PARAMS(search, lead)), &stmt, err) !=
 		0)
 		return -1;
-	buf_add_char(&json, '[');
 	while ((result = db_step(stmt, err)) == 1) {
 		if (companies->n == COMPANIES_MAX && search->scope.domain == NULL) {
 			db_reset(stmt);
-			buf_free(&json);
 			strv_free(companies);
 			search->lead = LEAD_ALL;
 			return 1;
 		}
-		buf_printf(&json, "%s\"%s\"", companies->n ? "," : "", db_text(stmt, 0));
 		strv_add(companies, db_text(stmt, 0));
 	}
-	buf_add_char(&json, ']');
-	search->companies_json = buf_take(&json);
+	search->companies_json = row_json_array(companies);
 	if (companies->n == 1)
 		search->scope.company_id = companies->items[0];
 	return result < 0 ? -1 : companies->n > 0;
@@ -402,25 +397,6 @@ static int bound_range(struct search *search, struct email_found *found_r, struc
 	return cut == 1 ? note_cut(search, found_r, err) : cut;
 }
 
-/* Returns the words as JSON, for the statements. */
-static char *print_words(const struct strv *words)
-{
-	struct buf json = BUF_INIT;
-
-	buf_add_char(&json, '[');
-	for (size_t i = 0; i < words->n; i++) {
-		buf_add_str(&json, i ? ",\"" : "\"");
-		for (const char *c = words->items[i]; *c; c++) {
-			if (*c == '"' || *c == '\\')
-				buf_add_char(&json, '\\');
-			buf_add_char(&json, (unsigned char)*c < ' ' ? ' ' : *c);
-		}
-		buf_add_char(&json, '"');
-	}
-	buf_add_char(&json, ']');
-	return buf_take(&json);
-}
-
 /* Gets candidates from the text index, if no other index leads to few emails. Returns 1 if there
  * may be more, 0 if not, -1 on error. */
 static int find_texts(struct search *search, struct email_found *found_r, struct err *err)
@@ -594,7 +570,7 @@ int store_email_search(struct db *db, const struct email_scope *scope,
 		cut = find_texts(&search, &all, err);
 	} else if (found == 1) {
 		if (filter->text)
-			search.words_json = print_words(&search.words);
+			search.words_json = row_json_array(&search.words);
 		/* A page of emails that all match ends at its limit, so none has to be counted. */
 		if (!all_match(&search))
 			cut = bound_range(&search, &all, err);

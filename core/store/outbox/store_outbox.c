@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/base/strv.h"
@@ -224,7 +223,7 @@ int store_outbox_remove_all(struct db *db, const struct strv *ids, int64_t now_u
 		"   FROM email e"
 		"   JOIN outbox o ON o.email = e.seq"
 		"   WHERE e.id = j.value AND o.host <> $this_host) IS NOT NULL";
-	_cleanup_buf_ struct buf list = BUF_INIT;
+	_cleanup_free_ char *list = NULL;
 
 	for (size_t i = 0; i < ids->n; i++)
 		if (post_kept(db, ids->items[i], now_us, err) < 0 ||
@@ -232,11 +231,8 @@ int store_outbox_remove_all(struct db *db, const struct strv *ids, int64_t now_u
 			return -1;
 	if (ids->n == 0 || *db_host(db) == '\0')
 		return 0;
-	for (size_t i = 0; i < ids->n; i++)
-		buf_printf(&list, "%s\"%s\"", i ? "," : "[", ids->items[i]);
-	buf_add_char(&list, ']');
-	return row_texts(
-		db, sql_elsewhere, DB_PARAMS(DB_TEXT("$ids", buf_str(&list))), elsewhere_r, err);
+	list = row_json_array(ids);
+	return row_texts(db, sql_elsewhere, DB_PARAMS(DB_TEXT("$ids", list)), elsewhere_r, err);
 }
 
 int store_outbox_put_off(
