@@ -248,17 +248,6 @@ static enum verdict_reason ticket_fault(const struct verdict_facts *facts)
 	return REASON_NONE;
 }
 
-static struct verdict with_ticket(const struct verdict_facts *facts)
-{
-	enum verdict_reason fault = ticket_fault(facts);
-
-	if (fault != REASON_NONE)
-		return (struct verdict){VERDICT_REFUSE, fault};
-	if (facts->ticket == TICKET_SENT && facts->presented_again)
-		return (struct verdict){VERDICT_TEMPFAIL, REASON_TICKET_OPEN};
-	return (struct verdict){VERDICT_RECORD, REASON_TICKET_VALID};
-}
-
 static struct verdict refused_for(enum verdict_reason reason)
 {
 	return (struct verdict){VERDICT_REFUSE, reason};
@@ -304,6 +293,7 @@ static struct verdict with_key(const struct verdict_facts *facts)
 struct verdict verdict_decide(const struct verdict_facts *facts)
 {
 	bool has_ticket = facts->ticket != TICKET_NONE;
+	enum verdict_reason fault;
 
 	if (has_ticket && !facts->ticket_submitted)
 		return refused_for(REASON_TICKET_FROM_NETWORK);
@@ -332,7 +322,12 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 			return refused_for(REASON_TICKET_OTHER_WAY);
 		if (facts->ticket == TICKET_REFUSED)
 			return refused_for(REASON_TICKET_REFUSED);
-		return with_ticket(facts);
+		fault = ticket_fault(facts);
+		if (fault != REASON_NONE)
+			return refused_for(fault);
+		if (facts->ticket == TICKET_SENT && facts->presented_again)
+			return (struct verdict){VERDICT_TEMPFAIL, REASON_TICKET_OPEN};
+		return (struct verdict){VERDICT_RECORD, REASON_TICKET_VALID};
 	case TICKET_SUPERSEDED:
 		return (struct verdict){VERDICT_DISCARD, REASON_TICKET_SUPERSEDED};
 	case TICKET_SPENT:
