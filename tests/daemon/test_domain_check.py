@@ -106,6 +106,8 @@ OTHERS = [
     ("DMARC", {("_dmarc.shop.example", "TXT"): ["v=DMARC1; p=none"]}, "verified"),
     # SPF does not pass.
     ("DMARC", {("shop.example", "TXT"): []}, "wrong"),
+    ("DMARC", {("shop.example", "TXT"): [],
+               ("_dmarc.shop.example", "TXT"): ["v=DMARC1; p = none"]}, "verified"),
     ("MX", {("shop.example", "MX"): []}, "missing"),
     ("MX", {("shop.example", "MX"): [""]}, "wrong"),
     ("MX", {("shop.example", "MX"): [], ("shop.example", "A"): [ADDRESS]}, "verified"),
