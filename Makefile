@@ -350,9 +350,10 @@ deps:
 .PHONY: help
 help:
 	@echo 'make            builds the programs into $(BUILD)/'
-	@echo 'make run        starts a whole private mail system and keeps it up'
+	@echo 'make run        starts a whole private mail system, sends an email through'
+	@echo '                it, and keeps it up'
 	@echo 'make run STORE=postgresql  the same, with its store in PostgreSQL'
-	@echo 'make demo       the same, sends an email through it, and stops'
+	@echo 'make demo       the same, but stops after the email'
 	@echo 'make test       builds and runs all tests'
 	@echo 'make deb        makes the Debian packages, into $(BUILD)/deb'
 	@echo 'make test-package  installs, upgrades and removes them in a Debian'
