@@ -117,6 +117,8 @@ $(BUILD)/%.o: %.c | $(BUILD)/packages
 # They have the documents in them.
 $(BUILD)/httpd/routes.o: httpd/openapi.json
 $(BUILD)/httpd/admin/admin.o: httpd/admin.json
+# By the assembler, of which ccache is not told.
+$(addprefix $(BUILD)/httpd/,routes.o admin/admin.o admin/admin_web.o): export CCACHE_DISABLE := 1
 
 # The dashboard's files go into postern-httpd; the folders tell when one comes
 # or goes.
