@@ -33,7 +33,7 @@ def shared():
         yield box
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def admin(shared):
     return operator(shared)
 

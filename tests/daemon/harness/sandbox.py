@@ -388,13 +388,9 @@ class Sandbox:
         os.utime(self.dir / "postfix/main.cf", (10**9, 10**9))
 
     def reload_postfix(self):
+        """As `postfix reload` does, without the dozen processes that it starts to look at the queue."""
         self._age_main_cf()
-        subprocess.run(
-            ["postfix", "-c", self.env["POSTFIX_CONFIG"], "reload"],
-            check=True,
-            capture_output=True,
-            timeout=180,
-        )
+        os.kill(int((self.dir / "queue/pid/master.pid").read_text()), signal.SIGHUP)
 
     def set(self, section, name, value):
         """Changes postern.conf; takes effect at a reload or restart."""
