@@ -681,8 +681,7 @@ static const struct {
 		"admin_token_by_age ((created_us,id)<(?,?)"},
 	{"s.kind = 'token' AND s.company_id = $company AND (s.created_us, s.id) <",
 		"admin_token_by_company (company_id=? AND (created_us,id)<(?,?)"},
-	{"AND s.last_used_us >= $idle AND (s.expires_us = 0 OR s.expires_us > $now) "
-	 "AND (s.created_us, s.id) <",
+	{"AND (s.kind = 'token' OR s.last_used_us <= $now + 3600000000) AND (s.created_us, s.id) <",
 		"admin_session_by_user (user_id=? AND kind=? AND (created_us,id)<(?,?)"},
 };
 
