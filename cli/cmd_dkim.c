@@ -225,7 +225,7 @@ static int report_domain(const struct call *call, const struct domain *domain,
 		if (keys.items[i].state == DKIM_OLD) {
 			buf_printf(&out, "Leave the record of %s in the DNS until ",
 				keys.items[i].selector);
-			visible_add_time(&out, keys.items[i].changed_us + KEPT_US);
+			clock_add(&out, keys.items[i].changed_us + KEPT_US);
 			buf_add_str(&out, ".\n");
 		}
 	if (note)

@@ -6,6 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/cmd.h"
 #include "core/address/addr.h"
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/conf/conf.h"
@@ -104,7 +105,7 @@ static int64_t tell_of_keys(struct db *db, const struct domain *domain, struct e
 
 		visible_add(&name, keys.items[i].name);
 		if (keys.items[i].last_used_us)
-			visible_add_time(&used, keys.items[i].last_used_us);
+			clock_add(&used, keys.items[i].last_used_us);
 		fprintf(stderr, "  %s %s, %s%s\n", keys.items[i].id, buf_str(&name),
 			used.len ? "last used " : "never used", buf_str(&used));
 		store_key_clear(&keys.items[i]);

@@ -102,7 +102,7 @@ static char *since(int64_t time_us)
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
 	buf_add_str(&text, "since ");
-	visible_add_time(&text, time_us);
+	clock_add(&text, time_us);
 	return buf_take(&text);
 }
 
@@ -235,7 +235,7 @@ static int tell_of_emails(struct status *status, struct err *err)
 	if (found) {
 		_cleanup_buf_ struct buf at = BUF_INIT;
 
-		visible_add_time(&at, newest);
+		clock_add(&at, newest);
 		report_time(status->report, LAST, newest);
 		line(status, "Last email", "%s", buf_str(&at));
 	} else {

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/str.h"
 
 enum {
@@ -18,7 +19,7 @@ static void add_dated_line(struct buf *out, int64_t time_us, const char *text, s
 	_cleanup_buf_ struct buf lines = BUF_INIT;
 
 	visible_add_wrapped(&lines, text, TIME_WIDTH, width);
-	visible_add_time(out, time_us);
+	clock_add(out, time_us);
 	buf_add_str(out, buf_str(&lines) + TIME_WIDTH - 2);
 }
 
@@ -120,7 +121,7 @@ void email_report_print(
 		if (recipient->changed_us) {
 			buf_add_str(&line,
 				recipient->status == DELIVERY_DEFERRED ? ", last at " : ", ");
-			visible_add_time(&line, recipient->changed_us);
+			clock_add(&line, recipient->changed_us);
 		}
 		visible_add_wrapped(out, buf_str(&line), 0, width);
 		if (next)

@@ -285,14 +285,6 @@ void visible_add_labelled(
 	memcpy(out->data + start, label, strlen(label));
 }
 
-void visible_add_time(struct buf *out, int64_t time_us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	clock_iso8601(time_us, text);
-	buf_printf(out, "%.10s %.8sZ", text, text + 11);
-}
-
 /* Returns the width of the part of the text that fits; *bytes_r is its length. */
 static size_t measure(const char *text, size_t max, size_t *bytes_r)
 {

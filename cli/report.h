@@ -157,9 +157,6 @@ void visible_add_wrapped(struct buf *out, const char *text, size_t indent, size_
 void visible_add_labelled(
 	struct buf *out, const char *label, const char *text, size_t at, size_t width);
 
-/* Appends a time to the second: `2026-11-21 02:43:18Z`. */
-void visible_add_time(struct buf *out, int64_t time_us);
-
 /* Returns the columns of a terminal that the visible form of the text takes. */
 size_t visible_width(const char *text);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
@@ -144,6 +145,16 @@ bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 		return true;
 	}
 	return false;
+}
+
+void clock_add(struct buf *out, int64_t time_us)
+{
+	char text[CLOCK_TEXT_SIZE];
+	struct tm tm = {0};
+
+	split(time_us, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%SZ", &tm);
+	buf_add_str(out, text);
 }
 
 void clock_stamp(int64_t time_us, char text[static CLOCK_TEXT_SIZE])

@@ -15,6 +15,8 @@
 #define HOUR_US   (3600 * SECOND_US)
 #define DAY_US    (24 * HOUR_US)
 
+struct buf;
+
 /* A source of time. Tests use one that returns a time they set. */
 struct clock {
 	int64_t (*now_us)(const struct clock *clock);
@@ -39,6 +41,10 @@ enum { CLOCK_TEXT_SIZE = 40 };
 
 /* Formats as `2026-11-21T02:43:18.123456+00:00` (RFC 3339). */
 void clock_iso8601(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
+
+/* Appends `2026-11-21 02:43:18Z`, for people; the dashboard shows such times of a text by the
+ * viewer's clock. */
+void clock_add(struct buf *out, int64_t time_us);
 
 /* Formats as `Sat, 21 Nov 2026 02:43:18 +0000` (RFC 5322 3.3). */
 void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);

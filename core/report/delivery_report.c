@@ -56,16 +56,6 @@ static const struct {
 		"No: the email was not sent, since the company's list has ", "."},
 };
 
-/* Adds a time in the form of all times in these texts, which the dashboard shows by the viewer's
- * clock: `2026-11-26 14:05:27Z`. */
-static void add_time(struct buf *out, int64_t time_us)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	clock_iso8601(time_us, text);
-	buf_printf(out, "%.10s %.8sZ", text, text + 11);
-}
-
 /* Returns the email's message that is this item of the queue, or NULL. */
 static const struct queue_message *message_of_item(
 	const struct delivery_report *report, const struct queue_item *item)
@@ -228,7 +218,7 @@ static void add_age(const struct delivery_report *report, struct buf *out)
 		return;
 	}
 	buf_add_str(out, " That was so at ");
-	add_time(out, report->log.mute_us ? report->log.mute_us : report->log.end_us);
+	clock_add(out, report->log.mute_us ? report->log.mute_us : report->log.end_us);
 	if (report->log.mute_us)
 		buf_add_str(out,
 			". Postfix's log has told nothing since then, so what happened later is not "
@@ -281,7 +271,7 @@ char *delivery_report_answer(const struct delivery_report *report)
 		buf_printf(&out, "No: the rules refused it. %s", email->refusal);
 	else if (email->state == EMAIL_STAGED && email->scheduled_us > report->now_us) {
 		buf_add_str(&out, "Not yet: it is scheduled for ");
-		add_time(&out, email->scheduled_us);
+		clock_add(&out, email->scheduled_us);
 		buf_add_char(&out, '.');
 	} else if (email->state == EMAIL_STAGED && email->queue_id)
 		buf_add_str(&out,
@@ -343,14 +333,14 @@ static void add_retry(const struct delivery_report *report, size_t i, struct buf
 		buf_add_str(out, "within minutes");
 	} else {
 		buf_add_str(out, "at about ");
-		add_time(out, retry_s * SECOND_US);
+		clock_add(out, retry_s * SECOND_US);
 	}
 	if (end_s <= retry_s || end_s <= now_s) {
 		buf_add_str(out, ", for the last time.");
 		return;
 	}
 	buf_add_str(out, ", and gives up at about ");
-	add_time(out, end_s * SECOND_US);
+	clock_add(out, end_s * SECOND_US);
 	buf_add_char(out, '.');
 	if (!report->queue_seen)
 		buf_add_str(out, " (Its queue could not be asked.)");
