@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "core/base/mem.h"
+#include "httpd/http/http1.h"
 
 static char *dump(json_t *object)
 {
@@ -66,8 +67,8 @@ void dialect_problem(
 	}
 	answer_r->content_type = "text/html; charset=utf-8";
 	answer_r->body = mem_printf(
-		"<!DOCTYPE html>\n<html lang=\"en\">"
-		"<title>Postern</title>\n"
-		"<h1>%d %s</h1>\n<p>%s</p>\n</html>\n",
-		answer_r->status, problem_name(problem), problem->text);
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width\">\n"
+		"<title>%s</title>\n<h1>%s</h1>\n<p>%s</p>\n</html>\n",
+		http_reason(answer_r->status), http_reason(answer_r->status), problem->text);
 }

@@ -94,11 +94,12 @@ static const struct {
 	{"require-tls", take_require_tls, "parameter: TLS cannot be required for one email"},
 };
 
+/* An empty one counts as absent. */
 static int take_option(struct options *options, const struct form_field *field, const char *name,
 	struct problem *problem)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known_options); i++)
-		if (str_eq_nocase(name, known_options[i].name) &&
+		if (field->value.len > 0 && str_eq_nocase(name, known_options[i].name) &&
 			known_options[i].take(options, buf_str(&field->value)) < 0)
 			return bad_option(problem, field->name, known_options[i].refusal);
 	return 0;
@@ -180,7 +181,9 @@ static int refuse_template(struct options *options, const struct form_field *fie
 {
 	(void)options;
 	(void)name;
-	return bad_option(problem, field->name, "parameter is not supported yet");
+	return field->value.len == 0
+		       ? 0
+		       : bad_option(problem, field->name, "parameter is not supported yet");
 }
 
 static const struct {
@@ -285,8 +288,9 @@ int form_options_check_template(const struct form *form, struct problem *problem
 	for (size_t i = 0; i < form->n; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(prefixes); k++)
 			if (prefixes[k].take == refuse_template &&
-				str_starts_nocase(form->fields[i].name, prefixes[k].prefix))
-				return refuse_template(NULL, &form->fields[i], "", problem);
+				str_starts_nocase(form->fields[i].name, prefixes[k].prefix) &&
+				refuse_template(NULL, &form->fields[i], "", problem) < 0)
+				return -1;
 	return 0;
 }
 

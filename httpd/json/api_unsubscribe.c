@@ -31,15 +31,20 @@ static char *make_page(const char *title, const char *domain, const char *text, 
 		title, title, text, domain, rest);
 }
 
-/* found is whether the token has an email. Returns 0, or -1 with the problem. */
+/* found is whether the token has an email. Returns 0, or -1 with the problem, which a browser
+ * gets as a page. */
 static int check_found(
 	const struct request *request, int found, const struct err *err, struct problem *problem)
 {
+	const char *types = request_header(request, "Accept");
+
+	if (found > 0)
+		return 0;
 	if (found < 0)
 		return request_failed(request, "store_failed", err, problem);
-	return found > 0 ? 0
-			 : problem_set(problem, PROBLEM_NOT_FOUND,
-				   "The link is not valid, or not any more.");
+	problem_set(problem, PROBLEM_NOT_FOUND, "The link is not valid, or not any more.");
+	problem->as_page = types && strstr(types, "text/html");
+	return -1;
 }
 
 /* GET /unsubscribe/{token} */

@@ -486,6 +486,10 @@ def test_forged_unsubscribe(box, news, to):
     for forged in flipped, bounce, path[:-2], "/unsubscribe/x":
         for method in "GET", "POST":
             assert box.httpd().request(method, forged).status_code == 404
+            page = box.httpd().request(method, forged, headers={"Accept": "text/html,*/*;q=0.8"})
+            assert page.status_code == 404
+            assert page.headers["Content-Type"].startswith("text/html")
+            assert "<p>The link is not valid" in page.text
     Returned(box, "u+" + flipped[-52:] + "@" + DOMAIN, "Subject: x\n\n", sender=to).wait()
     assert entries(box, to) == []
 

@@ -193,6 +193,7 @@ static void test_options(void **state)
 		"h:From=x&o:tag=one&o:tag=two&o:testmode=Yes&o:dkim=yes&"
 		"o:require-tls=no&o:deliverytime=999999999&"
 		"o:deliverytime=Fri,+14+Oct+2000+23:10:10+-0000&"
+		"o:deliverytime=&o:time-zone-localize=&template=&t:version=&"
 		"v:k=1&h:X-Mailgun-Variables={\"j\":[2]}&unknown=x",
 		&result);
 	assert_int_equal(result.status, 0);
