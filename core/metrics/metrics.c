@@ -200,7 +200,7 @@ enum metrics_found metrics_read(const char *path, enum metrics_program program, 
 	enum metrics_found found = METRICS_FOREIGN;
 
 	if (fd < 0)
-		return METRICS_MISSING;
+		return errno == ENOENT ? METRICS_MISSING : METRICS_UNREADABLE;
 	for (int i = 0; i < READ_TRIES && found == METRICS_FOREIGN; i++)
 		if (read_image(fd, program, values_r))
 			found = is_locked(fd) ? METRICS_LIVE : METRICS_ENDED;

@@ -88,9 +88,10 @@ void metrics_file_update(struct metrics_file *file, void *values, struct log *lo
 
 enum metrics_found {
 	METRICS_LIVE,
-	METRICS_ENDED,   /* the last numbers of a program that no longer runs */
-	METRICS_MISSING, /* there is no file, or it is not readable */
-	METRICS_FOREIGN, /* damaged, or of another version of Postern */
+	METRICS_ENDED,      /* the last numbers of a program that no longer runs */
+	METRICS_MISSING,    /* there is no file */
+	METRICS_FOREIGN,    /* damaged, or of another version of Postern */
+	METRICS_UNREADABLE, /* there is a file that cannot be opened: the program may run */
 };
 
 /* For all other programs: reads the values of a file that is live or ended. Reads no more than

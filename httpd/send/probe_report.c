@@ -200,6 +200,9 @@ static const struct {
 	[READER_AWAY] = {"postern-events does not run",
 		"start it: systemctl restart postern-events; if it ends again, journalctl -u "
 		"postern-events tells why"},
+	[READER_UNSEEN] = {"postern-httpd cannot open the file of metrics of postern-events",
+		"see whether postern-httpd may read the files beside the store, and has file "
+		"descriptors left (accept_failed in its log)"},
 	[READER_FOREIGN] = {"postern-events is of another version, or its file of metrics is "
 			    "damaged",
 		"restart it: systemctl restart postern-events"},
@@ -221,6 +224,8 @@ enum reader_fault reader_judge(
 
 	if (found == METRICS_FOREIGN)
 		return READER_FOREIGN;
+	if (found == METRICS_UNREADABLE)
+		return READER_UNSEEN;
 	if (found != METRICS_LIVE)
 		return READER_AWAY;
 	if (values->failing)

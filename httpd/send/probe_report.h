@@ -111,6 +111,7 @@ const char *probe_finding_hint(enum probe_finding finding);
 enum reader_fault {
 	READER_WELL,
 	READER_AWAY,    /* postern-events does not run */
+	READER_UNSEEN,  /* its metrics file cannot be opened: it may run */
 	READER_FOREIGN, /* its metrics file is of another version, or damaged */
 	READER_FAILING, /* the reader cannot read the log, or cannot store events */
 	READER_BEHIND,  /* the reader has not reached the end of the log for READER_BEHIND_US */

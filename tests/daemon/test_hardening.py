@@ -131,3 +131,16 @@ def test_no_descriptors_left(own_box, email):
         raw.socket.close()
     wait_for("an answer", lambda: box.httpd().post(email).status_code == 200)
     assert box.pid("httpd") == pid
+
+
+def test_no_descriptors_for_a_look_at_events(own_box):
+    """Who cannot look does not say that postern-events has ended."""
+    box = own_box()
+    pid = box.pid("httpd")
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))
+    wait_for("the log line", lambda: "event=log_not_read" in box.log("httpd"))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    [line] = [line for line in box.log("httpd").splitlines() if "event=log_not_read" in line]
+    assert "postern-events does not run" not in line and "file descriptors" in line
+    wait_for("the end of it", lambda: "event=log_read_again" in box.log("httpd"))

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,6 +90,22 @@ static void test_life(void **state)
 	file = begin(1);
 	assert_int_equal(look(&values), METRICS_LIVE);
 	assert_int_equal(values.verdicts[VERDICT_RECORD], 1);
+	metrics_file_free(file);
+}
+
+/* Who cannot look does not know whether the program runs. */
+static void test_no_descriptors(void **state)
+{
+	struct metrics_file *file = begin(3);
+	struct metrics_milter values;
+	struct rlimit before;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}), 0);
+	assert_int_equal(look(&values), METRICS_UNREADABLE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(look(&values), METRICS_LIVE);
 	metrics_file_free(file);
 }
 
@@ -202,7 +219,7 @@ static void test_no_file(void **state)
 
 	(void)state;
 	assert_int_equal(symlink("/dev/zero", path), 0);
-	assert_int_equal(look(&found), METRICS_MISSING);
+	assert_int_equal(look(&found), METRICS_UNREADABLE);
 	assert_int_equal(metrics_file_write(file, &values, NULL), -1);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -233,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_life, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_removed, setup, teardown),

@@ -169,6 +169,8 @@ static void test_reader(void **state)
 		{METRICS_LIVE, 99, 0, 0, false, READER_BEHIND},
 		{METRICS_LIVE, 99, 0, 1, false, READER_FAILING},
 		{METRICS_ENDED, 100, 100, 1, true, READER_AWAY},
+		{METRICS_MISSING, 0, 0, 0, false, READER_AWAY},
+		{METRICS_UNREADABLE, 0, 0, 0, true, READER_UNSEEN},
 		{METRICS_MISSING, 100, 100, 0, false, READER_AWAY},
 		{METRICS_FOREIGN, 100, 100, 0, false, READER_FOREIGN},
 	};
