@@ -203,19 +203,21 @@ static void need_disk(struct attention *all)
 	_cleanup_free_ char *folder = slash ? mem_dup(file, (size_t)(slash - file + 1))
 					    : mem_strdup(".");
 	struct statvfs disk;
-	uint64_t left, percent;
+	uint64_t left, percent, inodes;
 
 	if (statvfs(folder, &disk) < 0 || disk.f_blocks == 0)
 		return;
 	left = (uint64_t)disk.f_bavail * disk.f_frsize;
 	percent = (uint64_t)disk.f_bavail * 100 / disk.f_blocks;
-	if (left < DISK_BYTES || percent < DISK_PERCENT)
+	/* A large message is a file of its own. Some file systems do not count inodes. */
+	inodes = disk.f_files ? (uint64_t)disk.f_favail * 100 / disk.f_files : 100;
+	if (left < DISK_BYTES || percent < DISK_PERCENT || inodes < DISK_PERCENT)
 		need(all, "problem", "disk", "settings",
-			"The disk of the database (%s) has %llu MiB left (%llu%%). "
-			"When it is full, no email can be sent. Make room, or keep "
-			"emails for a shorter time (retention.emails).",
+			"The disk of the database (%s) has %llu MiB left (%llu%%), and %llu%% "
+			"of its inodes. When it is full, no email can be sent. Make room, or "
+			"keep emails for a shorter time (retention.emails).",
 			folder, (unsigned long long)(left / (1024 * 1024)),
-			(unsigned long long)percent);
+			(unsigned long long)percent, (unsigned long long)inodes);
 }
 
 static int need_paused(struct attention *all, struct err *err)

@@ -272,6 +272,29 @@ def test_what_is_told_of_a_disk(own_box, how):
             box.stop(part)
 
 
+@pytest.mark.store("sqlite")
+@pytest.mark.submission("smtp")
+def test_no_inodes_on_the_disk_of_the_store(own_box):
+    """Large messages are files of their own, and get 503 however much room is left."""
+    box = own_box()
+    admin = operator(box)
+    for part in ("httpd", "milter", "events"):
+        box.stop(part)
+    with SmallDisk(box.dir / "store", "1G,nr_inodes=200"):
+        for part in ("milter", "events", "httpd"):
+            box.start(part)
+        assert "disk" not in needs(admin)
+        with pytest.raises(OSError, match="No space left"):
+            for n in range(200):
+                (box.dir / "store" / str(n)).touch()
+        assert box.httpd().post(new_email()).status_code == 200
+        assert box.httpd().post(new_email(3_000_000)).status_code == 503
+        need = needs(admin)["disk"]
+        assert need["level"] == "problem" and "0% of its inodes" in need["text"]
+        for part in ("httpd", "milter", "events"):
+            box.stop(part)
+
+
 def post_unsynced(box, headers):
     """Returns an email whose commit could not be synced, and as it is listed. SQLite may sync
     before the commit, too, when it empties its log: then that fails, and there is no email."""
