@@ -8,7 +8,6 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -29,7 +28,6 @@ struct next_hops {
 	char *config_dir;
 	char *instance;
 	char *instances; /* the instance, and the names of services with their own syslog_name */
-	char *origin;
 	struct stat files[2];
 	struct err why;   /* the last failure to read the settings */
 	int64_t retry_us; /* monotonic: time of the next try; 0: no failure */
@@ -50,7 +48,6 @@ struct next_hops *next_hops_new(const char *config_dir, const char *instance)
 	next_hops->config_dir = mem_strdup(str_empty(config_dir) ? "/etc/postfix" : config_dir);
 	next_hops->instance = mem_strdup(instance);
 	next_hops->instances = mem_strdup(instance);
-	next_hops->origin = mem_strdup("");
 	return next_hops;
 }
 
@@ -72,7 +69,6 @@ void next_hops_free(struct next_hops *next_hops)
 		return;
 	clear_filters(next_hops);
 	strv_free(&next_hops->addresses);
-	free(next_hops->origin);
 	free(next_hops->instances);
 	free(next_hops->instance);
 	free(next_hops->config_dir);
@@ -111,20 +107,6 @@ void next_hops_set_filters(struct next_hops *next_hops, const char *filters)
 	strv_split(&all, filters, ' ');
 	for (size_t i = 0; i < all.n; i++)
 		add_filter(next_hops, all.items[i]);
-}
-
-void next_hops_set_origin(struct next_hops *next_hops, const char *origin)
-{
-	_cleanup_free_ char *line = NULL;
-	FILE *file = *origin == '/' ? fopen(origin, "re") : NULL;
-	size_t size = 0;
-
-	if (file && getline(&line, &size, file) > 0)
-		origin = line;
-	if (file)
-		fclose(file);
-	free(next_hops->origin);
-	next_hops->origin = str_trim(origin, strlen(origin));
 }
 
 static void read_addresses(struct next_hops *next_hops)
@@ -174,8 +156,8 @@ static bool note_changed_files(struct next_hops *next_hops)
 
 int next_hops_refresh(struct next_hops *next_hops, struct err *err)
 {
-	static const char *const wanted[] = {"content_filter", "syslog_name", "myorigin"};
-	struct strv values[] = {STRV_INIT, STRV_INIT, STRV_INIT};
+	static const char *const wanted[] = {"content_filter", "syslog_name"};
+	struct strv values[] = {STRV_INIT, STRV_INIT};
 	struct buf text = BUF_INIT;
 	int64_t now_us = clock_monotonic_us();
 	bool changed = note_changed_files(next_hops);
@@ -201,7 +183,6 @@ int next_hops_refresh(struct next_hops *next_hops, struct err *err)
 				values[1].items[i]);
 		free(next_hops->instances);
 		next_hops->instances = buf_take(&text);
-		next_hops_set_origin(next_hops, values[2].n > 0 ? values[2].items[0] : "");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		strv_free(&values[i]);
@@ -211,11 +192,6 @@ int next_hops_refresh(struct next_hops *next_hops, struct err *err)
 const char *next_hops_instances(const struct next_hops *next_hops)
 {
 	return next_hops->instances;
-}
-
-const char *next_hops_origin(const struct next_hops *next_hops)
-{
-	return next_hops->origin;
 }
 
 /* `host[address]:port`, or `host[path]` for a socket. */

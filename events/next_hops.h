@@ -1,6 +1,6 @@
 /*
  * next_hops: tells who takes over mail from this Postfix: a content filter, this host or
- * another one. Also has the syslog names of Postfix's services, and the domain that it adds.
+ * another one. Also has the syslog names of Postfix's services.
  *
  * A queue id in a reply is trusted only if the next hop is this host or one of its own filters.
  * Other hosts can reply anything.
@@ -30,10 +30,6 @@ int next_hops_refresh(struct next_hops *next_hops, struct err *err);
 /* The instances for log_parse(). Valid until the next refresh. */
 const char *next_hops_instances(const struct next_hops *next_hops);
 
-/* The domain that Postfix adds to an address without one (myorigin). Valid until the next refresh.
- */
-const char *next_hops_origin(const struct next_hops *next_hops);
-
 /* Tells who took a message, from the agent that logged it and its relay. */
 enum delivery_via next_hops_via(
 	const struct next_hops *next_hops, enum log_agent agent, const char *relay);
@@ -46,7 +42,5 @@ bool next_hops_is_local_client(const struct next_hops *next_hops, struct span cl
 
 /* For tests: sets the values of content_filter, separated by blanks. */
 void next_hops_set_filters(struct next_hops *next_hops, const char *filters);
-/* For tests: sets myorigin, a domain or the path of a file with one. */
-void next_hops_set_origin(struct next_hops *next_hops, const char *origin);
 
 #endif

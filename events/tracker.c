@@ -550,6 +550,34 @@ static int on_sent(struct work *work, const struct queue_message *message,
 	return 0;
 }
 
+/* Postfix completes a recipient without a domain (append_at_myorigin) before it asks the milter,
+ * and logs both forms, whether an alias was used or not. Makes such a name the email's recipient
+ * that it is, or NULL where that is who got it. Returns 0 or -1. */
+static int complete_name(struct work *work, int64_t email, const char *to, const char **name)
+{
+	const struct recipients *all;
+	const char *whole = *name;
+
+	if (str_empty(*name) || strchr(*name, '@'))
+		return 0;
+	if (delivery_writer_recipients(work->context.writer, email, &all, work->context.err) < 0)
+		return -1;
+	for (size_t i = 0; i < all->n; i++) {
+		const char *address = all->items[i].address, *domain = strrchr(address, '@');
+		_cleanup_free_ char *completed = mem_printf("%s%s", *name, domain ? domain : "");
+
+		if (!addr_logged_eq(completed, address))
+			continue;
+		whole = address;
+		if (addr_logged_eq(address, to)) {
+			whole = NULL;
+			break;
+		}
+	}
+	*name = whole;
+	return 0;
+}
+
 static int on_delivery(struct work *work, const struct queue_message *message)
 {
 	struct line_context *context = &work->context;
@@ -560,22 +588,20 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 		.occurred_us = context->position.time_us,
 		.now_us = context->now_us,
 		.source = "log"};
+	const char *orig_to;
 	struct texts texts;
-	_cleanup_free_ char *completed = NULL;
 	char since[24], status[24];
 	int result;
 
 	if (line->status == LOG_PROBED)
 		return 0;
 	read_delivery_texts(line, &texts);
-	/* Postfix completes a recipient without a domain (append_at_myorigin) before it asks the
-	 * milter, and logs both forms, whether an alias was used or not. */
-	if (!str_empty(texts.orig_to) && strchr(texts.orig_to, '@') == NULL) {
-		completed = mem_printf(
-			"%s@%s", texts.orig_to, next_hops_origin(context->next_hops));
-		texts.orig_to = addr_logged_eq(completed, texts.to) ? NULL : completed;
+	orig_to = texts.orig_to;
+	if (complete_name(work, message->email, texts.to, &orig_to) < 0) {
+		free(texts.copy);
+		return -1;
 	}
-	attempt.orig_to = texts.orig_to;
+	attempt.orig_to = orig_to;
 	report.address = texts.to;
 	report.relay = str_eq(texts.relay, "none") ? NULL : texts.relay;
 	report.dsn = texts.dsn;
@@ -583,8 +609,8 @@ static int on_delivery(struct work *work, const struct queue_message *message)
 	snprintf(since, sizeof(since), "%lld", (long long)message->since_us);
 	snprintf(status, sizeof(status), "%d", (int)line->status);
 	event_key(report.key,
-		(const char *[]){"delivery", message->queue_id, since, texts.to, texts.orig_to,
-			status, texts.dsn, texts.delays, texts.text},
+		(const char *[]){"delivery", message->queue_id, since, texts.to, orig_to, status,
+			texts.dsn, texts.delays, texts.text},
 		9);
 	if (line->status == LOG_SENT && line->agent != LOG_AGENT_DISCARD) {
 		result = on_sent(work, message, &texts, &attempt, &report);

@@ -517,9 +517,13 @@ static int look_at_clock(struct sender *sender, struct err *err)
 	if (starts || back_us > 0) {
 		if (store_webhook_event_hurry(sender->db, latest_us, now_us, err) < 0)
 			return -1;
-		for (struct attempt *attempt = sender->under_way; attempt; attempt = attempt->next)
+		for (struct attempt *attempt = sender->under_way; attempt;
+			attempt = attempt->next) {
 			if (attempt->was_due_us > latest_us)
 				attempt->was_due_us = now_us;
+			if (attempt->event.then_us > latest_us)
+				attempt->event.then_us = now_us;
+		}
 	}
 	if (back_us > 0)
 		log_warn(sender->log, "clock_put_back", "seconds", LOG_INT(back_us / SECOND_US));

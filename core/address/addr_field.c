@@ -129,9 +129,8 @@ static const char *domain_fault(const struct token *tokens, size_t n)
 	return dot ? NULL : "its domain has no dot";
 }
 
-/* Returns what is wrong with the local part made of these tokens, or NULL. Dots separate words.
- * `|`,
- * `%` and `!` count as letters. */
+/* Returns what is wrong with the local part made of these tokens, or NULL. Dots separate words;
+ * `|`, `%` and `!` count as letters. */
 static const char *local_fault(const struct token *tokens, size_t n)
 {
 	static const char wrong[] = "the part before the @ needs quotes";

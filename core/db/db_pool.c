@@ -80,7 +80,8 @@ static struct db *wait_for_turn(struct db_pool *pool)
 	return db;
 }
 
-/* While the database is away, who may try next pushes the time for all others. */
+/* Opens a handle, unless the database is away and one has tried a moment ago: who tries puts the
+ * time off for all others. */
 static int open_handle(struct db_pool *pool, struct db **db_r, struct err *err)
 {
 	struct err why = ERR_INIT;

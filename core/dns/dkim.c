@@ -60,7 +60,7 @@ enum dkim_record dkim_record_parse(const char *text, char **key_r)
 
 		if (value.len == 0)
 			continue;
-		if (i == TAGS_MAX || memchr(value.data, '=', value.len) == NULL)
+		if (i >= TAGS_MAX || memchr(value.data, '=', value.len) == NULL)
 			return i == 0 ? DKIM_RECORD_NONE : DKIM_RECORD_INVALID;
 		tag = span_trim(span_cut(&value, '='));
 		value = span_trim(value);

@@ -153,8 +153,7 @@ struct lines {
 	bool blank;               /* a blank is held back */
 	size_t kept;              /* blanks of preformatted text held back */
 	size_t indent;            /* of the following lines */
-	char marker[MARKER_SIZE]; /* such as "- ", written before the next text, within the indent
-				   */
+	char marker[MARKER_SIZE]; /* such as "- ", written within the indent of the next text */
 	size_t max;               /* limit of out; text beyond it is dropped */
 	/* How many blanks may still follow another blank. Tabs and indents could make the text
 	 * many times as long as the HTML; when this is used up, each run becomes one blank. */

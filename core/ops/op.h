@@ -59,8 +59,7 @@ struct op {
 	void (*outbox_bytes)(void *outbox, const char *company_id, int64_t *all_r, int64_t *own_r);
 	void *outbox;
 	const char *object;  /* the object of the operation, see op_about() */
-	bool object_is_name; /* of a domain: the object is its name, as it always is for the command
-			      */
+	bool object_is_name; /* of a domain: it is a name, as it always is for the command */
 	char id[ID_SIZE];
 	struct page page; /* for a list */
 	/* For an operation in steps: where the next step continues; 0: the first step. */

@@ -150,10 +150,12 @@ int64_t suppression_created(const char *text)
 {
 	int64_t time_us = 0;
 
-	/* Go writes the year 0001 for a time that is not set, which GMime takes for 2001. */
-	if (str_empty(text) || strstr(text, " 0001 "))
+	/* Go writes the year 0001 for a time that is not set, which GMime takes for 2001. Of two
+	 * numbers nobody says which is the month. */
+	if (str_empty(text) || str_starts(text, "0001-") || strstr(text, " 0001 "))
 		return 0;
-	if (!clock_parse(text, 0, &time_us) && mime_date_parse(text, &time_us) < 0)
+	if (!clock_parse(text, 0, &time_us) &&
+		(strchr(text, '/') || mime_date_parse(text, &time_us) < 0))
 		return 0;
 	return time_us > 0 ? time_us : 0;
 }

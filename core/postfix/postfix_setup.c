@@ -95,7 +95,7 @@ static void look_at_lists(
 	for (size_t i = SMTPD; i <= LOCAL; i++) {
 		_cleanup_free_ char *item = NULL;
 		const char *list = values[i];
-		bool excepted, behind = false;
+		bool excepted = false, behind = false;
 
 		for (; (item = postconf_item(&list, &excepted)); behind = true) {
 			if (strstr(item, tail_of(socket)))

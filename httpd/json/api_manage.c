@@ -5,6 +5,7 @@
  */
 #include "httpd/json/api_manage.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static int parse_manage(
 	if (*param && !operation->by_address && !id_parse(param, id))
 		return problem_set(problem, PROBLEM_PARAMETER, "The `id` must be a valid UUID.");
 	if (second) {
+		assert(operation->fields && manage->parse == NULL);
 		const char *path = request_path(request);
 		struct span rest = {path, strlen(path)}, segment;
 

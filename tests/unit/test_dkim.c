@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/mem.h"
@@ -61,13 +62,19 @@ static void test_records(void **state)
 
 static void test_many_tags(void **state)
 {
-	char text[1000] = "v=DKIM1; p=AAAB";
+	char text[1000] = "v=DKIM1; p=AAAB", other[1000] = "";
 	_cleanup_free_ char *key = NULL;
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
 		strcat(text, "; a=b");
 	assert_int_equal(dkim_record_parse(text, &key), DKIM_RECORD_INVALID);
+	assert_null(key);
+	/* Empty ones count, too. */
+	for (int i = 0; i < 32; i++)
+		snprintf(other + strlen(other), sizeof(other) - strlen(other), "a%d=1;", i);
+	strcat(other, ";p=AAAB");
+	assert_int_equal(dkim_record_parse(other, &key), DKIM_RECORD_INVALID);
 	assert_null(key);
 }
 

@@ -334,6 +334,21 @@ static void test_supersede(void **state)
 	assert_superseded(temp->db, email->ticket, email->id);
 }
 
+/* A cancel by an earlier build kept the ticket while the email still had it. */
+static void test_supersede_kept(void **state)
+{
+	struct temp_db *temp = *state;
+	const struct email *email = &((struct scene *)temp->more)->email;
+	struct email again = again_of(email);
+
+	OK(db_exec(temp->db,
+		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
+		" SELECT ticket, id, created_us FROM email",
+		&why));
+	assert_int_equal(store_email_supersede(temp->db, &again, NULL), 1);
+	assert_superseded(temp->db, email->ticket, email->id);
+}
+
 /* What was decided keeps its ticket. */
 static void test_supersede_nothing(void **state)
 {
@@ -401,6 +416,7 @@ int main(void)
 		TEST(no_such_ticket),
 		TEST(content_stays),
 		TEST(supersede),
+		TEST(supersede_kept),
 		TEST(supersede_deliveries),
 		TEST(supersede_nothing),
 		TEST(superseded_outlives_email),

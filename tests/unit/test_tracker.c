@@ -532,7 +532,6 @@ static void test_completed_recipient(void **state)
 		struct world world;
 
 		begin(&world, *state, &story);
-		next_hops_set_origin(world.next_hops, "here.test");
 		strv_free(&world.lines);
 		strv_add(&world.lines, lines[i]);
 		read_lines(&world, 0, world.lines.n);

@@ -216,7 +216,8 @@ int store_email_replace_ticket(struct db *db, const char *id, const char *ticket
 		"INSERT INTO superseded_ticket (ticket, email_id, created_us)"
 		" SELECT ticket, id, created_us"
 		" FROM email"
-		" WHERE id = $id";
+		" WHERE id = $id"
+		" ON CONFLICT DO NOTHING"; /* earlier builds kept the ticket itself at a cancel */
 	static const char sql_replace[] = "UPDATE email SET ticket = $ticket WHERE id = $id";
 
 	if (db_execute(db, sql_keep, DB_PARAMS(DB_TEXT("$id", id)), err) < 0)

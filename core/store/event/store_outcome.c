@@ -21,7 +21,7 @@ static const char *const steps[] = {"hour", "day"};
 struct outcome {
 	const char *company_id; /* "": of all */
 	const char *domain;     /* "": of all of the company */
-	const char *name; /* a constant of outcome.c, so that the pointer tells it from others */
+	const char *name;       /* a constant of outcome.c */
 	enum outcome_aspect aspect;
 	enum outcome_step step;
 	enum event_kind kind;
@@ -37,9 +37,9 @@ static bool is_same(const void *one, const void *other)
 {
 	const struct outcome *a = one, *b = other;
 
-	return a->name == b->name && a->aspect == b->aspect && a->step == b->step &&
-	       a->kind == b->kind && a->time_us == b->time_us && str_eq(a->domain, b->domain) &&
-	       str_eq(a->company_id, b->company_id);
+	return a->aspect == b->aspect && a->step == b->step && a->kind == b->kind &&
+	       a->time_us == b->time_us && str_eq(a->name, b->name) &&
+	       str_eq(a->domain, b->domain) && str_eq(a->company_id, b->company_id);
 }
 
 static uint64_t hash_outcome(const struct outcome *outcome)
@@ -47,7 +47,7 @@ static uint64_t hash_outcome(const struct outcome *outcome)
 	uint64_t hash = mem_hash(MEM_HASH, outcome->domain, strlen(outcome->domain));
 
 	hash = mem_hash(hash, outcome->company_id, strlen(outcome->company_id));
-	hash = mem_hash(hash, &outcome->name, sizeof(outcome->name));
+	hash = mem_hash(hash, outcome->name, strlen(outcome->name));
 	hash = mem_hash(hash, &outcome->kind, sizeof(outcome->kind));
 	hash = mem_hash(hash, &outcome->step, sizeof(outcome->step));
 	return mem_hash(hash, &outcome->time_us, sizeof(outcome->time_us));

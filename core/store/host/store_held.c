@@ -51,7 +51,8 @@ int store_held_note(struct db *db, const struct held_note *note, struct err *err
 {
 	static const char sql_note[] =
 		"INSERT INTO held (id, queue_id, held_us, reason, domain, header_from, host)"
-		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from, $this_host)" DB_RETURNING_SEQ;
+		" VALUES ($id, $queue_id, $held_us, $reason, $domain, $header_from,"
+		"   $this_host)" DB_RETURNING_SEQ;
 	static const char sql_prune[] =
 		"DELETE FROM held"
 		" WHERE seq IN (SELECT seq"
