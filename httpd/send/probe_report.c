@@ -55,7 +55,7 @@ static const struct {
 			"has Postfix wait for it"},
 	[PROBE_REFUSED] = {.rarer = true,
 		.words = "Postfix takes no email",
-		.effect = "emails are answered with an error, or bounce",
+		.effect = "emails wait in the outbox, are answered with an error, or bounce",
 		.hint = "run postern doctor"},
 	[PROBE_PUT_OFF] = {.rarer = true,
 		.words = "Postfix or another milter puts all mail off",

@@ -270,7 +270,7 @@ FAULTS = {
         NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|does not name its socket"),
     "a milter in front puts off": (
         lambda box: other_milter(box, TEMPFAIL, behind=False),
-        NO_EMAIL if SMTP else PUT_OFF, "submission", "4.7.1"),
+        NO_EMAIL if SMTP else PUT_OFF, "submission", "4.7.1.*emails wait in"),
     "the socket closed to Postfix": (
         lambda box: mode(box, "queue/postern/milter.sock", 0o600),
         NO_EMAIL if SMTP else NOT_ASKED, "submission", "451|reach the socket"),
