@@ -197,11 +197,14 @@ static struct session_change *session_change_new(struct request *request)
 	return job;
 }
 
-/* An optional string of the body; n counts those that are given. */
+/* An optional string of the body; n counts those that are given. One with NUL in it is none. */
 static const char *given_text(const json_t *body, const char *name, size_t *n)
 {
-	const char *text = json_string_value(json_object_get(body, name));
+	const json_t *value = json_object_get(body, name);
+	const char *text = json_string_value(value);
 
+	if (text && strlen(text) != json_string_length(value))
+		return NULL;
 	*n += text != NULL;
 	return text;
 }

@@ -236,7 +236,8 @@ def test_wrong_logins(box):
         assert answer.status_code == 401
         assert "set-cookie" not in answer.headers
     assert answers[0].json() == answers[1].json()
-    for body in [{}, {"login": login}, {"login": 1, "password": PASSWORD}, []]:
+    nul = [{"login": login + "\0x", "password": PASSWORD}, {"login": login, "password": PASSWORD + "\0x"}]
+    for body in [{}, {"login": login}, {"login": 1, "password": PASSWORD}, [], *nul]:
         assert Admin(box).status("POST", "/admin/session", json=body) == 422
     robot = unique("robot")
     box.cli("user", "add", robot, "--no-password")
