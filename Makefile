@@ -367,7 +367,7 @@ help:
 	@echo 'make layers     checks who includes whom, and the format of C'
 	@echo 'make install    installs below PREFIX ($(PREFIX))'
 	@echo 'make uninstall  takes that out again; settings and data stay'
-	@echo 'make deps       installs the Debian packages of all the above'
+	@echo 'make deps       installs the Debian packages that building and the tests need'
 	@echo 'make clean      removes all build folders'
 	@echo
 	@echo 'SAN=address,undefined builds and tests with sanitizers.'

@@ -74,9 +74,9 @@ const struct verb cmd_setup = {
 		{OPTION_SUBMISSION, false,
 			"smtp: adds the service postern to master.cf, for submission.method smtp."},
 		{OPTION_SERVICE, false,
-			"Puts the milter into the smtpd_milters of this service in master.cf, such "
-			"as submission. Without this option setup does so for every service with "
-			"milters of its own, but for those that were told to ask none."},
+			"Also puts the milter into the smtpd_milters of this service in master.cf. "
+			"setup does so for every service with milters of its own; name one here "
+			"that was told to ask none (an empty smtpd_milters)."},
 		{OPTION_SMTP_AUTH, false,
 			"Adds services to master.cf where programs log in over SMTP with an API "
 			"key, and starts postern-auth. PLACES are ports, separated by commas: 587 "

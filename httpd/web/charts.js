@@ -1,6 +1,6 @@
-// Plots, by Chart.js: series over time, as stacked bars or as lines.
+// Plots, by Chart.js: series over time or by category, as stacked bars or as lines.
 //
-//   const plot = plotOf({ unit: "emails" });
+//   const plot = plotOf({ title: "Emails" });
 //   plot.set(labels, [{ title: "Delivered", colour: "--good", values: [...] }]);
 //   main.append(plot.element);      plot.destroy() when the user leaves the page
 //

@@ -210,6 +210,7 @@ def form(box, key, method, path, **options):
     return requests.request(method, f"{box.url}{path}", auth=("api", key), timeout=180, **options)
 
 
+@pytest.mark.store
 @pytest.mark.parametrize("version", ["v3", "v4"])
 def test_the_form_dialect_manages(box, company, other, server, version):
     """What is asked for by a form is proven, found and removed by it, and by nobody else."""

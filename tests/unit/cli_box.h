@@ -21,7 +21,7 @@ extern struct cli_box at;
 int cli_box_set_up(void **state);
 int cli_box_tear_down(void **state);
 
-/* Runs the words, separated by blanks, a `~` in them status for a blank. */
+/* Runs the words, separated by blanks, a `~` in them stands for a blank. */
 void run(const char *text);
 /* The same; the test fails unless that works without a complaint. */
 void run_ok(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -15,7 +15,7 @@
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
 
-/* Writes FOLDER/NAME with the text; %s in it is the folder. */
+/* Writes FOLDER/NAME with the text; DIR in it is the folder. */
 static void write_file(const char *folder, const char *name, const char *before, const char *text)
 {
 	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);

@@ -209,7 +209,7 @@ int store_webhook_event_hurry(struct db *db, int64_t latest_us, int64_t now_us, 
 		" SET due_us = iif(due_us > $latest, $now, due_us),"
 		"   then_us = iif(then_us > $latest, $now, then_us)"
 		" WHERE due_us > 0"
-		" AND (due_us > $latest OR then_us > $latest)";
+		" AND (due_us > $latest OR (due_us = 1 AND then_us > $latest))";
 
 	return db_change(db, sql_hurry,
 		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$latest", latest_us)), err);

@@ -150,7 +150,9 @@ export async function show(main, { session, query }) {
     tiles.push(el("div.tile", el("span.tile-name", "Bounce rate"), el("span.tile-number", rate(sumOf(all, undelivered), all.delivered ?? 0)),
       el("span.muted", `${rate(sumOf(past, undelivered), past.delivered ?? 0)} before`)));
     const labels = steps.map((step) => labelOf(step, time));
-    const rates = values(at, outcomes[0]).map((n) => n / (time.step / 60e3));
+    // The last step may not be over.
+    const minutes = (step) => Math.min(time.step, Date.now() - step) / 60e3;
+    const rates = values(at, outcomes[0]).map((n, i) => (minutes(steps[i]) > 0 ? n / minutes(steps[i]) : null));
     plots.rate.tell(`at most ${perMinute(Math.max(...rates))}`);
     return [
       el("div.tiles", tiles),

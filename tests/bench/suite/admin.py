@@ -363,7 +363,7 @@ class Dashboards:
             began = time.monotonic()
             self._show(connection, headers, targets)
             gap = (time.monotonic() - began) * self.GAP_FACTOR
-            self.over.wait(min(self.GAP_MAX_S, max(gap_s, gap)))
+            self.over.wait(max(gap_s, min(self.GAP_MAX_S, gap)))
         connection.close()
 
 

@@ -10,7 +10,7 @@ POOL = 16
 
 def run(options):
     count = max(1, int(40 * options.scale))
-    file_size = int(FILE_SIZE * min(1, options.scale))
+    file_size = FILE_SIZE // 100 if options.smoke else FILE_SIZE
     with mail_of(options, "--submission", options.submission, *ROOM) as mail:
         peer = mail.peer(POOL)
         domain = mail.box.env["POSTERN_DOMAIN"]
