@@ -121,3 +121,9 @@ char *add_company(const char *name)
 	run_ok("company add %s --json", name);
 	return got("id");
 }
+
+void assert_says(const char *text, const char *wanted)
+{
+	if (strstr(text, wanted) == NULL)
+		fail_msg("no \"%s\" in \"%s\"", wanted, text);
+}

@@ -31,6 +31,9 @@ char *got(const char *name);
 /* How many rows are in the JSON array that it printed. */
 size_t rows_printed(void);
 
+/* Fails the test unless the text has the other one in it. */
+void assert_says(const char *text, const char *wanted);
+
 /* A new company; its id, a new string. */
 char *add_company(const char *name);
 

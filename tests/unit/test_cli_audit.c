@@ -16,12 +16,6 @@
 #include "core/base/mem.h"
 #include "tests/unit/cli_box.h"
 
-static void assert_says(const char *text, const char *wanted)
-{
-	if (strstr(text, wanted) == NULL)
-		fail_msg("no \"%s\" in \"%s\"", wanted, text);
-}
-
 static void test_audit(void **state)
 {
 	_cleanup_free_ char *company = add_company("A");

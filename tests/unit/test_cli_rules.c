@@ -24,12 +24,6 @@
 #include "tests/unit/cli_box.h"
 #include "tests/unit/temp_db.h"
 
-static void assert_says(const char *text, const char *wanted)
-{
-	if (strstr(text, wanted) == NULL)
-		fail_msg("no \"%s\" in \"%s\"", wanted, text);
-}
-
 static void test_policies(void **state)
 {
 	_cleanup_free_ char *company = add_company("A");

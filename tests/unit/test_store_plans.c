@@ -166,6 +166,7 @@ static void call_webhooks(struct db *db, const struct temp_tenant *tenant)
 	}
 	OK(store_webhook_count_waiting(db, "none", &waiting, &why));
 	assert_int_equal(store_webhook_stands_still(db, true, 1, words, NULL), 0);
+	assert_int_equal(store_webhook_event_hurry(db, 1, 1, NULL), 0);
 }
 
 /* The lists of suppressed addresses, in each of their orders, and what mail asks. */
