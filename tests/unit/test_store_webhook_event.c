@@ -8,44 +8,31 @@
 #include "core/store/webhook/store_webhook_event.h"
 #include "tests/unit/temp_db.h"
 
-enum { NOW = 1000, LATEST = 5000 };
-
+/* Events that are due by 5000 stay as they are, others are due at 1000; also what a replay, which
+ * is due at 1, leaves for later. */
 static void test_hurry(void **state)
 {
-	static const struct {
-		int64_t due_us, then_us;   /* before */
-		int64_t due_now, then_now; /* afterwards */
-	} rows[] = {
-		{LATEST, 0, LATEST, 0},
-		{LATEST + 1, 0, NOW, 0},
-		/* none, or not any more */
-		{0, 0, 0, 0},
-		/* a replay */
-		{WEBHOOK_REPLAY_DUE, LATEST, WEBHOOK_REPLAY_DUE, LATEST},
-		{WEBHOOK_REPLAY_DUE, LATEST + 1, WEBHOOK_REPLAY_DUE, NOW},
-	};
 	struct temp_db *temp = *state;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_ char *sql = mem_printf(
-			"INSERT INTO webhook_event (seq, id, webhook_id, type, body, status,"
-			"   due_us, then_us, created_us)"
-			" VALUES (%zu, 'm%zu', 'w', 't', 'b', 'pending', %lld, %lld, 1)",
-			i + 1, i, (long long)rows[i].due_us, (long long)rows[i].then_us);
-
-		OK(db_exec(temp->db, sql, &why));
-	}
-	assert_int_equal(store_webhook_event_hurry(temp->db, LATEST, NOW, NULL), 2);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_free_ char *due = mem_printf(
-			"SELECT due_us FROM webhook_event WHERE seq = %zu", i + 1);
-		_cleanup_free_ char *then = mem_printf(
-			"SELECT then_us FROM webhook_event WHERE seq = %zu", i + 1);
-
-		assert_int_equal(temp_db_number(temp->db, due), rows[i].due_now);
-		assert_int_equal(temp_db_number(temp->db, then), rows[i].then_now);
-	}
-	assert_int_equal(store_webhook_event_hurry(temp->db, LATEST, NOW, NULL), 0);
+	OK(db_exec(temp->db,
+		"INSERT INTO webhook_event (seq, id, webhook_id, type, body, status, due_us,"
+		"   then_us, created_us)"
+		" VALUES (1, 'a', 'w', 't', 'b', 'pending', 5000, 0, 1),"
+		"   (2, 'b', 'w', 't', 'b', 'pending', 5001, 0, 1),"
+		"   (3, 'c', 'w', 't', 'b', 'failed', 0, 0, 1),"
+		"   (4, 'd', 'w', 't', 'b', 'attempting', 1, 5000, 1),"
+		"   (5, 'e', 'w', 't', 'b', 'attempting', 1, 5001, 1)",
+		&why));
+	assert_int_equal(store_webhook_event_hurry(temp->db, 5000, 1000, NULL), 2);
+	assert_int_equal(temp_db_number(temp->db,
+				 "SELECT count(*) FROM webhook_event"
+				 " WHERE (seq = 1 AND due_us = 5000 AND then_us = 0)"
+				 " OR (seq = 2 AND due_us = 1000 AND then_us = 0)"
+				 " OR (seq = 3 AND due_us = 0 AND then_us = 0)"
+				 " OR (seq = 4 AND due_us = 1 AND then_us = 5000)"
+				 " OR (seq = 5 AND due_us = 1 AND then_us = 1000)"),
+		5);
+	assert_int_equal(store_webhook_event_hurry(temp->db, 5000, 1000, NULL), 0);
 }
 
 int main(void)
