@@ -305,7 +305,7 @@ deb:
 	@rm -rf $(PACKAGE_DIR) && mkdir -p $(PACKAGE_DIR)/postern
 	@tar -c --exclude=./.git --exclude='./build*' --exclude=node_modules . | \
 		tar -x -C $(PACKAGE_DIR)/postern
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD $(if $(filter bookworm,$(SUITE)),CC='$(CC)') \
+	@$(if $(filter bookworm,$(SUITE)),CC='$(CC)') \
 		DEB_BUILD_OPTIONS=parallel=$(shell nproc) tests/package/buildpackage $(SUITE) \
 		$(PACKAGE_DIR)/postern dpkg-buildpackage -b -us -uc >$(PACKAGE_DIR)/build.log 2>&1 || \
 		{ tail -n 30 $(PACKAGE_DIR)/build.log >&2; exit 1; }

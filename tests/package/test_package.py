@@ -48,8 +48,7 @@ def build_next(folder):
     (tree / "debian/files").unlink()
     subprocess.run([BUILDPACKAGE, SUITE, tree, "dpkg-buildpackage", "-b", "-nc", "-us", "-uc",
                     "-j2"], check=True, capture_output=True, timeout=600,
-                   env={**os.environ, "BUILD": "build",
-                        "DEB_BUILD_OPTIONS": "noautodbgsym"})  # fmt: skip
+                   env={**os.environ, "DEB_BUILD_OPTIONS": "noautodbgsym"})  # fmt: skip
     shutil.rmtree(tree)
     return version
 

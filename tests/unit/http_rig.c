@@ -30,7 +30,7 @@
 #include "httpd/admission/route.h"
 #include "tests/unit/http_rig.h"
 
-enum { GUARD_S = 60 };
+enum { GUARD_S = 180 };
 
 static struct http_rig *current;
 

@@ -345,7 +345,9 @@ static void test_answers(void **state)
 		set_up(state);
 		rig = *state;
 		fake_smtpd_rules(rig->smtpd, rules);
-		rig->conf->submission.timeout_ms = 200;
+		/* A server that hangs up at once is tried until the time is over. */
+		if (answers[i].rule.reply == NULL)
+			rig->conf->submission.timeout_ms = 2000;
 		send_one(rig, &outcome);
 		rig->conf->submission.timeout_ms = 60000;
 		if (outcome.result != answers[i].result || outcome.err.code != answers[i].code ||
