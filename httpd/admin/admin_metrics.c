@@ -122,7 +122,7 @@ static void look_at_program(struct metrics *metrics, size_t n, enum metrics_prog
 	void *values, const struct metrics_process *process, const struct db_counts *store)
 {
 	static const char *const words[] = {
-		[METRICS_MISSING] = "it has not written its file of numbers",
+		[METRICS_MISSING] = "its file of numbers is missing",
 		[METRICS_FOREIGN] = "its file of numbers is damaged, or of another version",
 		[METRICS_UNREADABLE] = "its file of numbers cannot be opened",
 		[METRICS_ENDED] = "it does not run; what it has counted is of before",

@@ -7,7 +7,7 @@
 // A plot is drawn when it comes into view, or once the rest of the page has had its time; new values
 // are drawn only in view.
 //
-// Screen readers get a label for the plot: its sums, or the text of `told`.
+// Screen readers get a label for the plot: its sums, or the text that tell() was given.
 
 import { el, number } from "./elements.js";
 
@@ -32,10 +32,11 @@ const labelsOf = (chart) =>
 // kind: "bar" (stacked) or "line"; format: returns the text of a value; logarithmic: for values of
 // very different size; isFraction: values are not integers. Without a legend, the page itself
 // explains the colours.
-export function plotOf({ title, kind = "bar", format = number, logarithmic = false, isFraction = false, legend = true, told } = {}) {
+export function plotOf({ title, kind = "bar", format = number, logarithmic = false, isFraction = false, legend = true } = {}) {
   const canvas = el("canvas", { role: "img", "aria-label": title });
   const element = el("div.chart", canvas);
   let chart = null;
+  let told;
   let last = null;
   let isDrawn = false; // as `last` says
   let isInView = false;

@@ -186,7 +186,7 @@ export function table({
     choice.value = String(order.by);
     // The total of one row is that row.
     sums.hidden = all.length < 2;
-    if (summed) drawSums();
+    if (summed && !sums.hidden) drawSums();
     const end = page * per + rows.length;
     if (sorting) sorting.hidden = all.length < 2;
     pager.hidden = page === 0 && end === all.length && !isMore && !tools.length;

@@ -115,7 +115,7 @@ static void test_position(void **state)
 	expect_rest(source, 1);
 }
 
-/* What the position named is gone: all that is there is read, after a word. */
+/* What the position named is gone: all that is there is read, after a gap is reported. */
 static void test_lost(void **state)
 {
 	static const char gone[] =

@@ -283,7 +283,7 @@ export async function show(main, { session }) {
       el("a.tile", { href: place("emails", { status: one.status, company, domain, since: range.since }) },
         el("span.tile-name", el("i", { class: `mark mark-${one.name}` }), one.title),
         el("span.tile-number", number(sumOf(total, one))))));
-    plot.tell(`of the last ${range.name}: ` + [accepted, ...outcomes].map((one) => `${one.title} ${sumOf(total, one)}`).join(", "));
+    plot.tell(`the last ${range.name}, ` + [accepted, ...outcomes].map((one) => `${one.title} ${number(sumOf(total, one))}`).join(", "));
     plot.set(all.map((step) => labelOf(step.at, range)), [
       ...outcomes.map((one) => ({ ...one, values: all.map((step) => sumOf(step.counts, one)) })),
       { ...accepted, line: true, values: all.map((step) => sumOf(step.counts, accepted)) },

@@ -89,8 +89,9 @@ def of_httpd(mail, scale):
         each.close()
     forget_peak(pid)
     n = max(2, int(UPLOADS * scale))
-    uploads(mail, n, int(UPLOAD_SIZE * min(1, scale)))
-    name = f"httpd, {n} uploads of 10 MB at once, peak"
+    size = int(UPLOAD_SIZE * min(1, scale))
+    uploads(mail, n, size)
+    name = f"httpd, {n} uploads of {size / 1e6:g} MB at once, peak"
     yield name, memory_mib(pid, peak=True), BUDGET_MIB + 64
     yield "httpd afterwards", memory_mib(pid), None
 
@@ -105,9 +106,10 @@ def of_milter(mail, scale):
         each.close()
     before = memory_mib(pid)
     forget_peak(pid)
-    large_message(mail, int(LARGE * scale))
+    size = int(LARGE * scale)
+    large_message(mail, size)
     grown = memory_mib(pid, peak=True) - before
-    yield "milter, growth by a message of 100 MB", grown, 1
+    yield f"milter, growth by a message of {size / 1e6:g} MB", grown, 1
 
 
 def run(options):
