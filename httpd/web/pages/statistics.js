@@ -141,23 +141,18 @@ export async function show(main, { session, query }) {
       get("/admin/stats", { ...asked(before), ...whose }),
     ]);
     const [all, past] = [totals(now.data), totals(then.data)];
-    // The last step may not be over: compared are those that are.
-    const isOver = (step, later = 0) => Date.parse(step.time) + later + time.step <= Date.now();
-    const [over, wasOver] = [
-      totals(now.data.filter((step) => isOver(step))),
-      totals(then.data.filter((step) => isOver(step, time.until - time.since))),
-    ];
     const at = new Map(now.data.map((step) => [Date.parse(step.time), step.counts]));
     const steps = stepsOf(time);
     const was = new Map(then.data.map((step) => [Date.parse(step.time) + time.until - time.since, step.counts]));
     const values = (map, one) => steps.map((step) => sumOf(map.get(step) ?? {}, one));
     const tiles = [accepted, ...outcomes].map((one) =>
-      el("div.tile", el("span.tile-name", one.title), el("span.tile-number", number(sumOf(all, one))), change(sumOf(over, one), sumOf(wasOver, one), one.isBad)));
+      el("div.tile", el("span.tile-name", one.title), el("span.tile-number", number(sumOf(all, one))), change(sumOf(all, one), sumOf(past, one), one.isBad)));
     tiles.push(el("div.tile", el("span.tile-name", "Bounce rate"), el("span.tile-number", rate(sumOf(all, undelivered), all.delivered ?? 0)),
       el("span.muted", `${rate(sumOf(past, undelivered), past.delivered ?? 0)} before`)));
     const labels = steps.map((step) => labelOf(step, time));
-    const minutes = (step) => Math.min(time.step, Date.now() - step) / 60e3;
-    const rates = values(at, outcomes[0]).map((n, i) => (minutes(steps[i]) > 0 ? n / minutes(steps[i]) : null));
+    // The last step may not be over; one that has just begun counts as a minute.
+    const minutes = (step) => Math.max(1, Math.min(time.step, Date.now() - step) / 60e3);
+    const rates = values(at, outcomes[0]).map((n, i) => n / minutes(steps[i]));
     plots.rate.tell(`at most ${perMinute(Math.max(...rates))}`);
     return [
       el("div.tiles", tiles),
@@ -294,7 +289,7 @@ export async function show(main, { session, query }) {
       note.textContent = `Emails from before the upgrade are still being counted (${missing} % to go). Until then the numbers of that time are too low.`;
   }
 
-  main.append(header(title, { about: "Each number is compared with the period before, as far as its hours or days are over. Days are in UTC." }), search.element, note, body);
+  main.append(header(title, { about: "Each number is compared with the period before, which is as long. Days are in UTC." }), search.element, note, body);
   await reload();
   const leave = subscribe(["emails", "refusals"], reload, REFRESH_MS);
   return () => {
