@@ -515,7 +515,12 @@ static int look_at_clock(struct sender *sender, struct err *err)
 	int64_t latest_us = starts ? now_us + LONGEST_PAUSE_US : now_us;
 
 	if (starts || back_us > 0) {
-		if (store_webhook_event_hurry(sender->db, latest_us, now_us, err) < 0)
+		int changed;
+
+		do
+			changed = store_webhook_event_hurry(sender->db, latest_us, now_us, err);
+		while (changed == WEBHOOK_EVENT_HURRY_MAX);
+		if (changed < 0)
 			return -1;
 		for (struct attempt *attempt = sender->under_way; attempt;
 			attempt = attempt->next) {

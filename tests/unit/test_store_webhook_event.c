@@ -35,10 +35,29 @@ static void test_hurry(void **state)
 	assert_int_equal(store_webhook_event_hurry(temp->db, 5000, 1000, NULL), 0);
 }
 
+/* Very many are made due in several transactions. */
+static void test_hurry_many(void **state)
+{
+	struct temp_db *temp = *state;
+
+	OK(db_exec(temp->db,
+		"WITH RECURSIVE one (n) AS ("
+		"   SELECT 1 UNION ALL SELECT n + 1 FROM one WHERE n < 1500)"
+		" INSERT INTO webhook_event (seq, id, webhook_id, type, body, status, due_us,"
+		"   then_us, created_us)"
+		" SELECT n, 'm' || n, 'w', 't', 'b', 'pending', 5001, 0, 1 FROM one",
+		&why));
+	assert_int_equal(
+		store_webhook_event_hurry(temp->db, 5000, 1000, NULL), WEBHOOK_EVENT_HURRY_MAX);
+	assert_int_equal(store_webhook_event_hurry(temp->db, 5000, 1000, NULL), 500);
+	assert_int_equal(store_webhook_event_hurry(temp->db, 5000, 1000, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_hurry, temp_db_setup, temp_db_teardown),
+		cmocka_unit_test_setup_teardown(test_hurry_many, temp_db_setup, temp_db_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

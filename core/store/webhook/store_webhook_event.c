@@ -208,11 +208,16 @@ int store_webhook_event_hurry(struct db *db, int64_t latest_us, int64_t now_us, 
 		"UPDATE webhook_event"
 		" SET due_us = iif(due_us > $latest, $now, due_us),"
 		"   then_us = iif(then_us > $latest, $now, then_us)"
-		" WHERE due_us > 0"
-		" AND (due_us > $latest OR (due_us = 1 AND then_us > $latest))";
+		" WHERE seq IN (SELECT m.seq"
+		"   FROM webhook_event m"
+		"   WHERE m.due_us > 0"
+		"   AND (m.due_us > $latest OR (m.due_us = 1 AND m.then_us > $latest))"
+		"   LIMIT $limit)";
 
 	return db_change(db, sql_hurry,
-		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$latest", latest_us)), err);
+		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$latest", latest_us),
+			DB_INT("$limit", WEBHOOK_EVENT_HURRY_MAX)),
+		err);
 }
 
 int store_webhook_event_get(

@@ -96,7 +96,9 @@ int store_webhook_event_get(
 int store_webhook_event_settle(struct db *db, const struct webhook_event *event, int64_t was_due_us,
 	const struct webhook_attempt *attempt, struct err *err);
 /* Makes events that are due after latest_us due at once, and those that would be after a replay
- * that fails due then. Returns how many, or -1. */
+ * that fails due then; at most so many, for which others do not wait for long. Returns how many, or
+ * -1. */
+enum { WEBHOOK_EVENT_HURRY_MAX = 1000 };
 int store_webhook_event_hurry(struct db *db, int64_t latest_us, int64_t now_us, struct err *err);
 
 /* An event behind the cursor, and an enabled webhook whose company and domain fit. */
