@@ -80,31 +80,28 @@ static int find_token(struct intake *intake, const struct strv *texts, struct re
 	return 0;
 }
 
-/* Finds the number of the reported recipient. Returns 1, 0 if there is none, -1 on error. */
+/* Finds the reported recipient among those of the email. Returns 1, 0 if there is none, -1 on
+ * error. */
 static int find_reported(struct intake *intake, const struct return_recipient *one,
-	const struct recipients *all, int64_t *n_r, struct err *err)
+	const struct recipients *all, const struct recipient **recipient_r, struct err *err)
 {
 	const char *const addresses[] = {one->original, one->final};
 	int found = 0;
+	int64_t n;
 
 	for (size_t i = 0; i < ARRAY_SIZE(addresses) && found == 0; i++)
 		if (addresses[i])
 			found = delivery_writer_find(
-				intake->writer, intake->email.seq, addresses[i], n_r, err);
+				intake->writer, intake->email.seq, addresses[i], &n, err);
+	for (size_t i = 0; found > 0 && i < all->n; i++)
+		if (all->items[i].n == n)
+			*recipient_r = &all->items[i];
 	/* The only recipient may have forwarded it to that address. */
 	if (found == 0 && all->n == 1) {
-		*n_r = all->items[0].n;
+		*recipient_r = &all->items[0];
 		found = 1;
 	}
 	return found;
-}
-
-static const struct recipient *recipient_of(const struct recipients *all, int64_t n)
-{
-	for (size_t i = 0; i < all->n; i++)
-		if (all->items[i].n == n)
-			return &all->items[i];
-	return NULL;
 }
 
 /* Adds an event for the recipient, unless it has one of this kind. Returns 0 or -1. */
@@ -149,13 +146,11 @@ static int store_failures(struct intake *intake, const struct recipients *all, s
 	for (size_t i = 0; i < intake->said.n; i++) {
 		const struct return_recipient *one = &intake->said.recipients[i];
 		const struct recipient *recipient;
-		int64_t n;
-		int found = find_reported(intake, one, all, &n, err);
+		int found = find_reported(intake, one, all, &recipient, err);
 
 		if (found < 0)
 			return -1;
-		recipient = found ? recipient_of(all, n) : NULL;
-		if (recipient == NULL) {
+		if (found == 0) {
 			has_unmatched = true;
 			continue;
 		}
@@ -169,7 +164,7 @@ static int store_failures(struct intake *intake, const struct recipients *all, s
 			intake->outcome.result = INTAKE_EARLY;
 			return 0;
 		}
-		if (add_event(intake, n, EVENT_BOUNCED, one, "dsn", err) < 0)
+		if (add_event(intake, recipient->n, EVENT_BOUNCED, one, "dsn", err) < 0)
 			return -1;
 	}
 	if (intake->outcome.recipients == 0 && has_unmatched)
@@ -187,19 +182,19 @@ static int store_complaint(struct intake *intake, const struct recipients *all, 
 	intake->outcome.result = INTAKE_KNOWN;
 	for (size_t i = 0; i < n_said; i++) {
 		struct return_recipient one = intake->said.n ? intake->said.recipients[i] : none;
-		int64_t n;
-		int found = find_reported(intake, &one, all, &n, err);
+		const struct recipient *recipient;
+		int found = find_reported(intake, &one, all, &recipient, err);
 
 		if (found < 0)
 			return -1;
 		if (found == 0)
 			continue;
 		intake->outcome.recipients++;
-		if (recipient_of(all, n)->status == DELIVERY_SUPPRESSED)
+		if (recipient->status == DELIVERY_SUPPRESSED)
 			continue;
 		if (one.text == NULL)
 			one.text = intake->said.feedback;
-		if (add_event(intake, n, EVENT_COMPLAINED, &one, "report", err) < 0)
+		if (add_event(intake, recipient->n, EVENT_COMPLAINED, &one, "report", err) < 0)
 			return -1;
 	}
 	if (intake->outcome.recipients == 0)

@@ -53,7 +53,8 @@ struct program {
 	int file;        /* in memory: INTAKE_FIELD, then the whole message */
 };
 
-/* Postfix bounds its length (message_size_limit). */
+/* Reads the message into the file, and its beginning into head. Postfix limits the length of the
+ * message (message_size_limit). */
 static int read_message(struct program *program, struct err *err)
 {
 	static char chunk[CHUNK];
