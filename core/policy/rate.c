@@ -75,31 +75,24 @@ void rate_table_free(struct rate_table *table)
 	free(table);
 }
 
-/* Returns the company's entry in the set; if it has none, replaces the bucket that will be full
- * first. */
-static struct entry *find_entry(struct entry *set, const char *company_id)
-{
-	struct entry *next_full = set;
-
-	for (struct entry *entry = set; entry < set + ENTRIES; entry++) {
-		if (strcmp(entry->company_id, company_id) == 0)
-			return entry;
-		if (entry->bucket.full_ns < next_full->bucket.full_ns)
-			next_full = entry;
-	}
-	*next_full = (struct entry){0};
-	strncpy(next_full->company_id, company_id, ID_SIZE - 1);
-	return next_full;
-}
-
 bool rate_table_take(struct rate_table *table, const char *company_id,
 	const struct rate_limit *limit, int64_t now_us, struct rate_state *state_r)
 {
 	struct entry *set = table->sets[id_hash(company_id) % SETS];
+	struct entry *entry = set, *next_full = set;
 	bool taken;
 
 	pthread_mutex_lock(&table->mutex);
-	taken = rate_take(&find_entry(set, company_id)->bucket, limit, now_us, state_r);
+	for (; entry < set + ENTRIES && strcmp(entry->company_id, company_id) != 0; entry++)
+		if (entry->bucket.full_ns < next_full->bucket.full_ns)
+			next_full = entry;
+	if (entry == set + ENTRIES) {
+		/* Replaces the bucket that will be full first. */
+		entry = next_full;
+		*entry = (struct entry){0};
+		strncpy(entry->company_id, company_id, ID_SIZE - 1);
+	}
+	taken = rate_take(&entry->bucket, limit, now_us, state_r);
 	pthread_mutex_unlock(&table->mutex);
 	return taken;
 }

@@ -1,7 +1,5 @@
 /*
  * send_rules: may this key send as this domain?
- *
- * Pure: no state, no I/O. Threads: any.
  */
 #include "core/policy/send_rules.h"
 

@@ -12,7 +12,7 @@
 #include "core/base/str.h"
 #include "core/store/host/store_refusal.h"
 
-enum { NOTES_MAX = 10000, EXEMPTIONS_MAX = 10000 };
+enum { REFUSALS_MAX = 10000, EXEMPTIONS_MAX = 10000 };
 
 static const struct row_field fields[] = {
 	ROW_FIELD(suggestion, domain, ROW_TEXT),
@@ -87,35 +87,23 @@ static void add_suggestion(
 		count_refusal(list, refusal, EXEMPT_SENDER, sender);
 }
 
-static bool exemption_covers(const struct exemption *exemption, const struct suggestion *suggestion)
+/* True if an exemption already lets the suggestion's mail pass. */
+static bool is_exempt(const struct exemption_list *exemptions, const struct suggestion *suggestion)
 {
-	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
+	for (size_t i = 0; i < exemptions->n; i++) {
+		const struct exemption *exemption = &exemptions->items[i];
+		_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 
-	if (exemption->kind != suggestion->kind || (exemption->local && !suggestion->local))
-		return false;
-	if (exemption->kind != EXEMPT_CLIENT)
-		return str_eq(exemption->value, suggestion->value);
-	return cidr_list_parse(exemption->value, &list, NULL) == 0 &&
-	       cidr_list_has_text(&list, suggestion->value);
-}
-
-/* Removes what an exemption already lets pass. */
-static void remove_covered(struct suggest_list *list, const struct exemption_list *exemptions)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < list->n; i++) {
-		size_t k = 0;
-
-		while (k < exemptions->n &&
-			!exemption_covers(&exemptions->items[k], &list->items[i]))
-			k++;
-		if (k < exemptions->n)
-			free(list->items[i].value);
-		else
-			list->items[n++] = list->items[i];
+		if (exemption->kind != suggestion->kind || (exemption->local && !suggestion->local))
+			continue;
+		if (exemption->kind != EXEMPT_CLIENT && str_eq(exemption->value, suggestion->value))
+			return true;
+		if (exemption->kind == EXEMPT_CLIENT &&
+			cidr_list_parse(exemption->value, &list, NULL) == 0 &&
+			cidr_list_has_text(&list, suggestion->value))
+			return true;
 	}
-	list->n = n;
+	return false;
 }
 
 static int by_what(const void *a, const void *b)
@@ -177,24 +165,31 @@ int suggest_read(
 	struct suggest_list list = {0};
 	const struct page page = {.limit = EXEMPTIONS_MAX};
 	struct exemption_list exemptions;
-	struct refusal_list notes;
+	struct refusal_list refusals;
+	size_t n = 0;
 
 	/* The newest exemptions. What an older one covers may be suggested again. */
 	if (store_exemption_list(db, NULL, domain->name, &page, &exemptions, NULL, err) < 0)
 		return -1;
-	if (store_refusal_list(db, &scope, NOTES_MAX, &notes, err) < 0) {
+	if (store_refusal_list(db, &scope, REFUSALS_MAX, &refusals, err) < 0) {
 		store_exemption_list_free(&exemptions);
 		return -1;
 	}
-	for (size_t i = 0; i < notes.n; i++)
-		add_suggestion(&list, domain, &notes.items[i]);
-	store_refusal_list_free(&notes);
+	for (size_t i = 0; i < refusals.n; i++)
+		add_suggestion(&list, domain, &refusals.items[i]);
+	store_refusal_list_free(&refusals);
 	merge_suggestions(&list);
-	remove_covered(&list, &exemptions);
+	for (size_t i = 0; i < list.n; i++) {
+		if (is_exempt(&exemptions, &list.items[i])) {
+			free(list.items[i].value);
+			continue;
+		}
+		list.items[n] = list.items[i];
+		list.items[n++].domain = mem_strdup(domain->name);
+	}
+	list.n = n;
 	store_exemption_list_free(&exemptions);
 	sort_suggestions(list.items, list.n, by_count);
-	for (size_t i = 0; i < list.n; i++)
-		list.items[i].domain = mem_strdup(domain->name);
 	*list_r = list;
 	return 0;
 }

@@ -19,13 +19,6 @@ char *ticket_address(const char *ticket)
 	return mem_printf("%s@" TICKET_DOMAIN, ticket);
 }
 
-static bool is_our_domain(const char *domain, size_t len)
-{
-	if (len > 0 && domain[len - 1] == '.')
-		len--;
-	return len == strlen(TICKET_DOMAIN) && str_starts_nocase(domain, TICKET_DOMAIN);
-}
-
 char *ticket_message_id(const char *ticket)
 {
 	return mem_printf("<%s@" TICKET_DOMAIN ">", ticket);
@@ -49,7 +42,7 @@ size_t ticket_fields_len(const char *message, size_t len)
 
 enum ticket_reading ticket_read(const char *address, char ticket_r[static SECRET_TICKET_SIZE])
 {
-	size_t len = strlen(address), local;
+	size_t len = strlen(address), local_len, domain_len;
 	const char *at;
 
 	if (len >= 2 && address[0] == '<' && address[len - 1] == '>') {
@@ -59,10 +52,13 @@ enum ticket_reading ticket_read(const char *address, char ticket_r[static SECRET
 	at = memrchr(address, '@', len);
 	if (at == NULL)
 		return TICKET_ELSEWHERE;
-	local = (size_t)(at - address);
-	if (!is_our_domain(at + 1, len - local - 1))
+	local_len = (size_t)(at - address);
+	domain_len = len - local_len - 1;
+	if (domain_len > 0 && address[len - 1] == '.')
+		domain_len--;
+	if (domain_len != strlen(TICKET_DOMAIN) || !str_starts_nocase(at + 1, TICKET_DOMAIN))
 		return TICKET_ELSEWHERE;
-	if (len != LENGTH + 1 + strlen(TICKET_DOMAIN) || local != LENGTH ||
+	if (len != LENGTH + 1 + strlen(TICKET_DOMAIN) || local_len != LENGTH ||
 		strspn(address, "0123456789abcdef") != LENGTH || !str_starts(at + 1, TICKET_DOMAIN))
 		return TICKET_MALFORMED;
 	memcpy(ticket_r, address, LENGTH);

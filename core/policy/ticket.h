@@ -21,9 +21,9 @@
 #define TICKET_TRACE_FIELD "X-Postern-Email-Id"
 
 /* The second field, and the first of a probe: a random number that is stored only in the row of
- * the email or probe. `mailq` shows
- * tickets, and recipients and backups show ids and Message-IDs, but only somebody who has read
- * the message on its way knows this number. The milter removes the field. */
+ * the email or probe. `mailq` shows tickets, and recipients and backups show ids and Message-IDs,
+ * but only somebody who has read the message on its way knows this number. The milter removes the
+ * field. */
 #define TICKET_NONCE_FIELD "Postern-Nonce"
 
 /* The length of these two fields, if a submitted message begins with them. */

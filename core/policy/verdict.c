@@ -87,8 +87,6 @@
  * A ticket is lost if Postfix has replaced it by another recipient, with a table or a filter
  * that matches all addresses. The message is recognized by the id of its email, and refused
  * whatever the policy of its domain.
- *
- * Pure: no state, no I/O. Threads: any.
  */
 #include "core/policy/verdict.h"
 
@@ -197,20 +195,15 @@ static const char *const mismatches[MISMATCHES] = {
 		"reads it in another way, or a setting of it has changed it.",
 };
 
-static enum mismatch mismatch_of(const struct verdict_facts *facts)
-{
-	if (!facts->ticket_alone)
-		return MISMATCH_RECIPIENTS;
-	if (!facts->sender_matches)
-		return MISMATCH_SENDER;
-	return facts->from_matches ? MISMATCH_ID : MISMATCH_FROM;
-}
-
 const char *verdict_text(enum verdict_reason reason, const struct verdict_facts *facts)
 {
-	if (reason == REASON_TICKET_MISMATCH && facts->trace_matches)
-		return mismatches[mismatch_of(facts)];
-	return verdict_reason_text(reason);
+	if (reason != REASON_TICKET_MISMATCH || !facts->trace_matches)
+		return verdict_reason_text(reason);
+	if (!facts->ticket_alone)
+		return mismatches[MISMATCH_RECIPIENTS];
+	if (!facts->sender_matches)
+		return mismatches[MISMATCH_SENDER];
+	return mismatches[facts->from_matches ? MISMATCH_ID : MISMATCH_FROM];
 }
 
 static struct verdict without_ticket(const struct verdict_facts *facts)
@@ -231,21 +224,6 @@ static struct verdict without_ticket(const struct verdict_facts *facts)
 		break;
 	}
 	return (struct verdict){VERDICT_REFUSE, reason};
-}
-
-static enum verdict_reason ticket_fault(const struct verdict_facts *facts)
-{
-	if (!facts->sender_matches || !facts->content_matches)
-		return REASON_TICKET_MISMATCH;
-	if (facts->other_claim)
-		return REASON_OTHER_DOMAIN;
-	if (!facts->key_valid)
-		return REASON_KEY_INVALID;
-	if (!facts->domain_owned)
-		return REASON_DOMAIN_NOT_OWNED;
-	if (!facts->domain_active)
-		return REASON_DOMAIN_INACTIVE;
-	return REASON_NONE;
 }
 
 static struct verdict refused_for(enum verdict_reason reason)
@@ -293,7 +271,6 @@ static struct verdict with_key(const struct verdict_facts *facts)
 struct verdict verdict_decide(const struct verdict_facts *facts)
 {
 	bool has_ticket = facts->ticket != TICKET_NONE;
-	enum verdict_reason fault;
 
 	if (has_ticket && !facts->ticket_submitted)
 		return refused_for(REASON_TICKET_FROM_NETWORK);
@@ -322,9 +299,16 @@ struct verdict verdict_decide(const struct verdict_facts *facts)
 			return refused_for(REASON_TICKET_OTHER_WAY);
 		if (facts->ticket == TICKET_REFUSED)
 			return refused_for(REASON_TICKET_REFUSED);
-		fault = ticket_fault(facts);
-		if (fault != REASON_NONE)
-			return refused_for(fault);
+		if (!facts->sender_matches || !facts->content_matches)
+			return refused_for(REASON_TICKET_MISMATCH);
+		if (facts->other_claim)
+			return refused_for(REASON_OTHER_DOMAIN);
+		if (!facts->key_valid)
+			return refused_for(REASON_KEY_INVALID);
+		if (!facts->domain_owned)
+			return refused_for(REASON_DOMAIN_NOT_OWNED);
+		if (!facts->domain_active)
+			return refused_for(REASON_DOMAIN_INACTIVE);
 		if (facts->ticket == TICKET_SENT && facts->presented_again)
 			return (struct verdict){VERDICT_TEMPFAIL, REASON_TICKET_OPEN};
 		return (struct verdict){VERDICT_RECORD, REASON_TICKET_VALID};

@@ -158,9 +158,9 @@ struct verdict verdict_decide(const struct verdict_facts *facts);
  * verdict_reason_words() returns the sentence for a name, or the name itself if it is unknown. */
 const char *verdict_reason_name(enum verdict_reason reason);
 const char *verdict_reason_text(enum verdict_reason reason);
+const char *verdict_reason_words(const char *name);
 /* The sentence for a message with these facts; for a mismatch it says what did not match. */
 const char *verdict_text(enum verdict_reason reason, const struct verdict_facts *facts);
-const char *verdict_reason_words(const char *name);
 /* True if the sentence is about the message as its author or Postfix made it. Otherwise it is
  * about the key or the domain. */
 bool verdict_text_is_message(const char *text);
