@@ -38,6 +38,20 @@ bool mime_header_value_valid(const char *value)
 	return true;
 }
 
+void mime_header_unfold(char *value)
+{
+	char *to = value;
+
+	while (*value) {
+		size_t line_end = str_starts(value, "\r\n") ? 2 : *value == '\n';
+
+		if (line_end > 0 && ascii_is_blank(value[line_end]))
+			value += line_end;
+		*to++ = *value++;
+	}
+	*to = '\0';
+}
+
 /* Returns the length of the dot-atom-text (RFC 5322 3.2.3) at text; 0 if none. */
 static size_t dot_atom_len(const char *text)
 {

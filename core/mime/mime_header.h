@@ -17,6 +17,10 @@ bool mime_header_name_valid(const char *name);
  * characters, except tab. */
 bool mime_header_value_valid(const char *value);
 
+/* Removes each CRLF or LF before a blank from the value, in place (RFC 5322 2.2.3): some programs
+ * pass values on as they would stand in a message. All other line breaks stay. */
+void mime_header_unfold(char *value);
+
 /* True if the text is one Message-ID in angle brackets (RFC 5322 3.6.4, without obsolete
  * forms), short enough for its line. */
 bool mime_header_msg_id_valid(const char *text);

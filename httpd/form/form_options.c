@@ -124,7 +124,7 @@ static int take_header(struct options *options, const struct form_field *field, 
 {
 	struct mime_message *message = &options->draft->message;
 	bool is_finished = options->draft->finished.len > 0;
-	const char *value = buf_str(&field->value);
+	_cleanup_free_ char *value = mem_strdup(buf_str(&field->value));
 	struct header *header;
 
 	if (!str_is_ascii(name))
@@ -143,6 +143,7 @@ static int take_header(struct options *options, const struct form_field *field, 
 				 : bad_option(problem, "h:X-Mailgun-Variables",
 					   "parameter is not a valid JSON");
 	}
+	mime_header_unfold(value);
 	if (!mime_header_value_valid(value))
 		return bad_option(
 			problem, field->name, "contains line breaks or other control characters");
@@ -162,7 +163,7 @@ static int take_header(struct options *options, const struct form_field *field, 
 		return 0;
 	header = mime_message_add_header(message);
 	header->name = mem_strdup(name);
-	header->value = mem_strdup(value);
+	header->value = TAKE_PTR(value);
 	return 0;
 }
 

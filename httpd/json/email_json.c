@@ -365,7 +365,7 @@ static int parse_headers(const json_t *email, struct mime_message *message, stru
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"The `%sheaders` field must be an object.", problem->prefix);
 	json_object_foreach(headers, name, value) {
-		_cleanup_free_ char *path = mem_printf("headers.%s", name);
+		_cleanup_free_ char *path = mem_printf("headers.%s", name), *line = NULL;
 		struct header *header;
 
 		if (!mime_header_name_valid(name))
@@ -374,11 +374,12 @@ static int parse_headers(const json_t *email, struct mime_message *message, stru
 				path);
 		if (mime_header_reserved(name))
 			continue;
-		if (json_field_check_line(value, path, problem) < 0)
+		line = json_field_unfolded(value, path, problem);
+		if (line == NULL)
 			return -1;
 		header = mime_message_add_header(message);
 		header->name = mem_strdup(name);
-		header->value = mem_strdup(json_string_value(value));
+		header->value = TAKE_PTR(line);
 	}
 	return 0;
 }

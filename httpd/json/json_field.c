@@ -88,16 +88,34 @@ static int check_string(const json_t *value, const char *path, struct problem *p
 	return 0;
 }
 
-int json_field_check_line(const json_t *value, const char *path, struct problem *problem)
+static int check_line(const char *value, const char *path, struct problem *problem)
 {
-	if (check_string(value, path, problem) < 0)
-		return -1;
-	if (!mime_header_value_valid(json_string_value(value)))
+	if (!mime_header_value_valid(value))
 		return problem_field(problem, PROBLEM_VALIDATION,
 			"The `%s%s` field must not contain line breaks or other control "
 			"characters.",
 			problem->prefix, path);
 	return 0;
+}
+
+int json_field_check_line(const json_t *value, const char *path, struct problem *problem)
+{
+	if (check_string(value, path, problem) < 0)
+		return -1;
+	return check_line(json_string_value(value), path, problem);
+}
+
+char *json_field_unfolded(const json_t *value, const char *path, struct problem *problem)
+{
+	_cleanup_free_ char *line = NULL;
+
+	if (check_string(value, path, problem) < 0)
+		return NULL;
+	line = mem_strdup(json_string_value(value));
+	mime_header_unfold(line);
+	if (check_line(line, path, problem) < 0)
+		return NULL;
+	return TAKE_PTR(line);
 }
 
 int json_field_text(const json_t *object, const char *name, const char *path, const char **value_r,

@@ -44,6 +44,10 @@ int json_field_line(const json_t *object, const char *name, const char *path, co
 /* Checks a string that becomes the value of a header field. */
 int json_field_check_line(const json_t *value, const char *path, struct problem *problem);
 
+/* Reads a string that becomes the value of a header field and may be folded; unfolds it. The
+ * caller frees it. Returns NULL with problem if it is not valid. */
+char *json_field_unfolded(const json_t *value, const char *path, struct problem *problem);
+
 /* Appends a string, or the strings of an array, to list. */
 int json_field_strings(
 	const json_t *object, const char *name, struct strv *list, struct problem *problem);

@@ -66,6 +66,7 @@ static const struct {
 	{"{" FULL ",\"subject\":\"a\\u0000b\"}", 422, "`subject`"},
 	{"{" BASE ",\"text\":\"a\\u0000b\"}", 422, "`text`"},
 	{"{" FULL ",\"headers\":{\"X-A\":\"a\\r\\nBcc: x@y.z\"}}", 422, "`headers.X-A`"},
+	{"{" FULL ",\"headers\":{\"X-A\":\"a\\r\\n\\r\\n b\"}}", 422, "`headers.X-A`"},
 	{"{" FULL ",\"headers\":{\"X A\":\"a\"}}", 422, "`headers.X A`"},
 	{"{" FULL ",\"headers\":{\"X-\xc3\xa4\":\"a\"}}", 422, "header name"},
 	{"{" FULL ",\"headers\":{\"\":\"a\"}}", 422, "header name"},
@@ -233,7 +234,7 @@ static void test_every_field(void **state)
 	      "\"reply_to\":[\"f@dst.test\",\"Gil <g@dst.test>\"],"
 	      "\"subject\":\"S \\u2713\",\"html\":\"<p>h</p>\","
 	      "\"text\":\"line\\nline\","
-	      "\"headers\":{\"X-A\":\"1\",\"subject\":\"ignored\","
+	      "\"headers\":{\"X-A\":\"1\\r\\n 2\\n\\t3\",\"subject\":\"ignored\","
 	      "\"X-Postern-Ticket\":\"ignored\",\"BCC\":5},"
 	      "\"attachments\":[{\"filename\":\"a.txt\",\"content\":\"YWJj\","
 	      "\"content_type\":\"text/plain\",\"content_id\":\"i\"}],"
@@ -251,6 +252,7 @@ static void test_every_field(void **state)
 	assert_string_equal(message->text, "line\nline");
 	assert_int_equal(message->headers.n, 1);
 	assert_string_equal(message->headers.items[0].name, "X-A");
+	assert_string_equal(message->headers.items[0].value, "1 2\t3");
 	assert_int_equal(message->attachments.n, 1);
 	assert_string_equal(message->attachments.items[0].content_id, "i");
 	assert_string_equal(buf_str(&message->attachments.items[0].content), "abc");

@@ -105,6 +105,7 @@ static const struct {
 	{BASE "text=a%00b", "text parameter contains a NUL"},
 	{BASE "text=%ff", "text parameter is not valid UTF-8"},
 	{FULL "h:X-A=a%0Ab", "h:X-A contains line breaks"},
+	{FULL "h:X-A=a%0D%0A%0D%0A+b", "h:X-A contains line breaks"},
 	{FULL "h:X-%C3%84=a", "Header name must be pure ASCII: X-\xc3\x84"},
 	{FULL "h:X+A=a", "h:X A is not a valid header name"},
 	{FULL "h:=a", "h: is not a valid header name"},
@@ -188,7 +189,7 @@ static void test_options(void **state)
 
 	(void)state;
 	parse(FULL
-		"h:X-A=1&h:Reply-To=r@x.test&h:Message-Id=id@x.test&"
+		"h:X-A=1%0D%0A+2%0A%09%0D%0A+3&h:Reply-To=r%0D%0A+%3Cr@x.test%3E&h:Message-Id=id@x.test&"
 		"h:Content-Type=x&h:Bcc=x&h:Received=x&h:Sender=s@x.test&"
 		"h:From=x&o:tag=one&o:tag=two&o:testmode=Yes&o:dkim=yes&"
 		"o:require-tls=no&o:deliverytime=999999999&"
@@ -198,10 +199,10 @@ static void test_options(void **state)
 		&result);
 	assert_int_equal(result.status, 0);
 	email = &result.emails[0];
-	assert_string_equal(header(email, "X-A"), "1");
+	assert_string_equal(header(email, "X-A"), "1 2\t 3");
 	assert_string_equal(header(email, "Sender"), "s@x.test");
 	assert_int_equal(email->message.headers.n, 2);
-	assert_list(&email->message.reply_to, "r@x.test");
+	assert_list(&email->message.reply_to, "r <r@x.test>");
 	assert_string_equal(email->message.message_id, "<id@x.test>");
 	assert_true(email->test);
 	assert_string_equal(email->tags,
