@@ -13,18 +13,17 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
 
 struct catch catch_stderr(void)
 {
-	char name[] = "/tmp/test_log.XXXXXX";
-	struct catch catch = {.before = dup(STDERR_FILENO)};
+	struct catch catch = {
+		.file = memfd_create("stderr", MFD_CLOEXEC), .before = dup(STDERR_FILENO)};
 
-	catch.file = mkstemp(name);
 	assert_true(catch.file >= 0 && catch.before >= 0);
-	unlink(name);
 	fcntl(catch.file, F_SETFL, O_APPEND);
 	dup2(catch.file, STDERR_FILENO);
 	return catch;

@@ -19,17 +19,9 @@
 #include "core/base/secret.h"
 #include "core/base/strv.h"
 #include "tests/unit/temp_db.h"
+#include "tests/unit/temp_folder.h"
 
 struct cli_box at;
-
-static void write_settings(void)
-{
-	FILE *file = fopen("postern.conf", "we");
-
-	assert_non_null(file);
-	fprintf(file, "[store]\ndatabase = %s/postern.db\n", at.folder);
-	assert_int_equal(fclose(file), 0);
-}
 
 static void forget_run(void)
 {
@@ -96,24 +88,20 @@ size_t rows_printed(void)
 int cli_box_set_up(void **state)
 {
 	(void)state;
-	snprintf(at.folder, sizeof(at.folder), "/tmp/test_cli.XXXXXX");
-	if (secret_init() < 0 || mkdtemp(at.folder) == NULL || chdir(at.folder) < 0)
+	at.folder = temp_folder_new();
+	if (secret_init() < 0 || chdir(at.folder) < 0)
 		return -1;
-	write_settings();
+	temp_folder_write(".", "postern.conf", "[store]\ndatabase = %s/postern.db\n", at.folder);
 	temp_db_make("postern.db");
 	return 0;
 }
 
 int cli_box_tear_down(void **state)
 {
-	static const char *const files[] = {
-		"postern.conf", "postern.db", "postern.db-wal", "postern.db-shm", "copy.db"};
-
 	(void)state;
 	forget_run();
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		unlink(files[i]);
-	return rmdir(at.folder);
+	temp_folder_free(at.folder);
+	return 0;
 }
 
 char *add_company(const char *name)

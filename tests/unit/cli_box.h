@@ -10,7 +10,7 @@
 
 /* Of the test that runs: a folder with settings, and the last run. */
 struct cli_box {
-	char folder[64];
+	char *folder;
 	int status;
 	char *out;
 	char *errors;

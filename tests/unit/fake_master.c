@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "tests/unit/temp_folder.h"
 
 struct fake_master *fake_master_new(void)
 {
 	struct fake_master *master = mem_new(struct fake_master);
 
-	strcpy(master->queue, "/tmp/postern-unit.XXXXXX");
-	assert_non_null(mkdtemp(master->queue));
+	master->queue = temp_folder_new();
 	master->pid = mem_printf("%s/pid", master->queue);
 	master->file = mem_printf("%s/master.pid", master->pid);
 	master->public = mem_printf("%s/public", master->queue);
@@ -39,11 +39,7 @@ void fake_master_free(struct fake_master *master)
 {
 	if (master->fd >= 0)
 		fake_master_stop(master);
-	unlink(master->file);
-	unlink(master->socket);
-	rmdir(master->pid);
-	rmdir(master->public);
-	assert_int_equal(rmdir(master->queue), 0);
+	temp_folder_free(master->queue);
 	free(master->pid);
 	free(master->file);
 	free(master->public);

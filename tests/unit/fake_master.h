@@ -6,7 +6,7 @@
 #define POSTERN_TESTS_FAKE_MASTER_H
 
 struct fake_master {
-	char queue[40]; /* a folder of its own */
+	char *queue; /* a folder of its own */
 	char *pid, *file;
 	char *public, *socket;
 	int fd; /* listens on the socket; -1: stopped */

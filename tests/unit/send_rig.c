@@ -23,6 +23,7 @@
 #include "httpd/worker/task_queue.h"
 #include "core/postfix/postfix_run.h"
 #include "tests/unit/temp_db.h"
+#include "tests/unit/temp_folder.h"
 #include "httpd/worker/work_pool.h"
 #include "httpd/send/idempotency.h"
 #include "httpd/outbox/outbox_private.h"
@@ -110,8 +111,7 @@ int send_rig_setup(void **state)
 	struct send_rig *rig = mem_new(struct send_rig);
 	struct worker *worker = &rig->worker;
 
-	snprintf(rig->folder, sizeof(rig->folder), "/tmp/postern-unit.XXXXXX");
-	assert_non_null(mkdtemp(rig->folder));
+	rig->folder = temp_folder_new();
 	rig->path = mem_printf("%s/db", rig->folder);
 	temp_db_make(rig->path);
 	assert_int_equal(db_open(rig->path, DB_WRITE, &rig->db, NULL), 0);
@@ -148,7 +148,6 @@ int send_rig_setup(void **state)
 int send_rig_teardown(void **state)
 {
 	struct send_rig *rig = *state;
-	_cleanup_free_ char *remove = mem_printf("rm -r %s", rig->folder);
 
 	work_pool_free(rig->shared.pool);
 	task_queue_free(rig->worker.tasks);
@@ -162,9 +161,10 @@ int send_rig_teardown(void **state)
 	fake_master_free(rig->postfix);
 	db_close(rig->db);
 	store_key_clear(&rig->request.admission.key);
+	temp_folder_free(rig->folder);
 	free(rig->path);
 	free(rig);
-	return system(remove);
+	return 0;
 }
 
 void send_rig_on_done(struct request *request, const struct send_outcome *outcome)

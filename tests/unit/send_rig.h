@@ -18,7 +18,7 @@ enum { SEND_RIG_EMAILS = 50, SEND_RIG_MEMORY = 64 * 1024 * 1024 };
 /* The company of the request's key has the domains example.com, second.example
  * and, not active, asleep.example; another company has other.example. */
 struct send_rig {
-	char folder[40];
+	char *folder;
 	char *path;
 	struct db *db; /* the committer's, the milter's and the test's */
 	struct worker_shared shared;

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -24,6 +23,7 @@
 #include "core/db/migrate.h"
 #include "core/store/company/store_company.h"
 #include "core/store/company/store_domain.h"
+#include "tests/unit/temp_folder.h"
 
 enum {
 	NOBODY = 65534,
@@ -45,10 +45,8 @@ char *temp_db_file(const struct temp_db *temp, const char *name)
 int temp_db_setup_folder(void **state)
 {
 	struct temp_db *temp = mem_new(struct temp_db);
-	const char *place = getenv("TMPDIR");
 
-	temp->folder = mem_printf("%s/postern-test-XXXXXX", place ? place : "/tmp");
-	assert_non_null(mkdtemp(temp->folder));
+	temp->folder = temp_folder_new();
 	if (geteuid() == 0)
 		assert_int_equal(chown(temp->folder, NOBODY, NOBODY), 0);
 	temp->path = temp_db_file(temp, "postern.db");
@@ -255,14 +253,6 @@ static void drop_on_server(const char *url)
 	command(sql);
 }
 
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-	(void)info;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 int temp_db_teardown(void **state)
 {
 	struct temp_db *temp = *state;
@@ -270,11 +260,10 @@ int temp_db_teardown(void **state)
 	db_close(temp->db);
 	if (db_is_url(temp->name))
 		drop_on_server(temp->name);
-	assert_int_equal(nftw(temp->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+	temp_folder_free(temp->folder);
 	free(temp->more);
 	free(temp->name);
 	free(temp->path);
-	free(temp->folder);
 	free(temp);
 	return 0;
 }

@@ -568,9 +568,11 @@ static void test_a_backup_can_be_used(void **state)
 
 static void test_settings(void **state)
 {
+	_cleanup_free_ char *store = mem_printf("[store]\ndatabase = %s/postern.db\n", at.folder);
+
 	(void)state;
 	run_ok("config");
-	assert_true(str_starts(at.out, "[store]\ndatabase = /tmp/test_cli."));
+	assert_true(str_starts(at.out, store));
 	assert_non_null(strstr(at.out, "\n[log]\ntarget = stderr\n"));
 	run_ok("config --json");
 	assert_true(rows_printed() > 20);

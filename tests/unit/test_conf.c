@@ -18,22 +18,19 @@
 #include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/conf/setting.h"
+#include "tests/unit/temp_folder.h"
 
 #define FILE_NAME "postern.conf"
 
-static int set_up_folder(void **state)
+static int set_up(void **state)
 {
-	char *folder = mem_strdup("/tmp/test_conf.XXXXXX");
-
-	*state = folder;
-	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+	*state = temp_folder_new();
+	return chdir(*state);
 }
 
-static int remove_folder(void **state)
+static int tear_down(void **state)
 {
-	unlink(FILE_NAME);
-	rmdir(*state);
-	free(*state);
+	temp_folder_free(*state);
 	return 0;
 }
 
@@ -416,19 +413,6 @@ static void test_learnt_settings(void **state)
 		err.text, FILE_NAME ".d/z.conf:2: auth.url is already set in " FILE_NAME ":2");
 }
 
-static int remove_files(void **state)
-{
-	(void)state;
-	unlink(FILE_NAME ".d/learnt.conf");
-	unlink(FILE_NAME ".d/z.conf");
-	unlink(FILE_NAME ".d/a.conf");
-	unlink(FILE_NAME ".d/b.conf");
-	unlink(FILE_NAME ".d/.c.conf");
-	unlink(FILE_NAME ".d/c.conf.dpkg-new");
-	rmdir(FILE_NAME ".d");
-	return 0;
-}
-
 static void check_round_trip(const struct conf *conf)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -492,26 +476,28 @@ static void test_reload(void **state)
 	assert_string_equal(buf_str(&restart), "");
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty_files_give_the_defaults),
-		cmocka_unit_test(test_settings_are_read),
-		cmocka_unit_test(test_a_name_may_bring_its_section),
-		cmocka_unit_test(test_odd_values),
-		cmocka_unit_test(test_lists_add_up),
-		cmocka_unit_test(test_faults_name_the_line),
-		cmocka_unit_test(test_nul_is_refused),
-		cmocka_unit_test(test_all_faults_are_told),
-		cmocka_unit_test(test_a_faulty_section_is_one_fault),
-		cmocka_unit_test(test_long_lines),
-		cmocka_unit_test(test_long_lines_say_so),
-		cmocka_unit_test(test_files_that_cannot_be_read),
-		cmocka_unit_test_teardown(test_a_folder_of_files, remove_files),
-		cmocka_unit_test_teardown(test_learnt_settings, remove_files),
-		cmocka_unit_test(test_print_can_be_read),
-		cmocka_unit_test(test_reload),
+		TEST(test_empty_files_give_the_defaults),
+		TEST(test_settings_are_read),
+		TEST(test_a_name_may_bring_its_section),
+		TEST(test_odd_values),
+		TEST(test_lists_add_up),
+		TEST(test_faults_name_the_line),
+		TEST(test_nul_is_refused),
+		TEST(test_all_faults_are_told),
+		TEST(test_a_faulty_section_is_one_fault),
+		TEST(test_long_lines),
+		TEST(test_long_lines_say_so),
+		TEST(test_files_that_cannot_be_read),
+		TEST(test_a_folder_of_files),
+		TEST(test_learnt_settings),
+		TEST(test_print_can_be_read),
+		TEST(test_reload),
 	};
 
-	return cmocka_run_group_tests(tests, set_up_folder, remove_folder);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,9 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "httpd/inject/inject.h"
+#include "tests/unit/temp_folder.h"
 
-static char folder[] = "/tmp/postern-unit.XXXXXX";
+static char *folder;
 
 struct outcome {
 	struct submission submission; /* first */
@@ -304,11 +305,10 @@ int main(void)
 	};
 	int failed;
 
-	if (mkdtemp(folder) == NULL)
-		return 1;
+	folder = temp_folder_new();
 	signal(SIGPIPE, SIG_IGN);
 	failed = cmocka_run_group_tests_name("inject_sendmail", tests, NULL, NULL);
-	rmdir(folder);
+	temp_folder_free(folder);
 	libevent_global_shutdown();
 	return failed;
 }

@@ -13,35 +13,25 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "httpd/inject/inject.h"
-
-static void write_file(const char *path, mode_t mode)
-{
-	FILE *file = fopen(path, "we");
-
-	assert_non_null(file);
-	assert_int_equal(fclose(file), 0);
-	assert_int_equal(chmod(path, mode), 0);
-}
+#include "tests/unit/temp_folder.h"
 
 static int set_up(void **state)
 {
-	static char folder[] = "/tmp/test_inject_settings.XXXXXX";
+	char *folder = temp_folder_new();
 
 	*state = folder;
-	if (mkdtemp(folder) == NULL || chdir(folder) < 0)
+	temp_folder_write(folder, "sendmail", "%s", "");
+	temp_folder_write(folder, "text", "%s", "");
+	temp_folder_write(folder, "main.cf", "%s", "");
+	if (chdir(folder) < 0 || chmod("sendmail", 0755) < 0 || chmod("text", 0644) < 0)
 		return -1;
-	write_file("sendmail", 0755);
-	write_file("text", 0644);
-	write_file("main.cf", 0644);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	unlink("sendmail");
-	unlink("text");
-	unlink("main.cf");
-	return rmdir(*state);
+	temp_folder_free(*state);
+	return 0;
 }
 
 static void test_check(void **state)

@@ -21,6 +21,7 @@
 #include "core/conf/conf.h"
 #include "httpd/inject/inject.h"
 #include "tests/unit/fake_smtpd.h"
+#include "tests/unit/temp_folder.h"
 #include "tests/unit/later_clock.h"
 
 #define ON(what, answer)                                                                           \
@@ -40,8 +41,7 @@ struct outcome {
 };
 
 struct rig {
-	char folder[40];
-	char *path;
+	char *folder, *path;
 	struct event_base *base;
 	struct conf *conf;
 	struct fake_smtpd *smtpd;
@@ -54,8 +54,7 @@ static int set_up(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 
-	strcpy(rig->folder, "/tmp/postern-unit.XXXXXX");
-	assert_non_null(mkdtemp(rig->folder));
+	rig->folder = temp_folder_new();
 	rig->path = mem_printf("%s/smtpd", rig->folder);
 	rig->base = event_base_new();
 	rig->conf = conf_default();
@@ -80,7 +79,7 @@ static int tear_down(void **state)
 	conf_free(rig->conf);
 	buf_free(&rig->message);
 	event_base_free(rig->base);
-	rmdir(rig->folder);
+	temp_folder_free(rig->folder);
 	free(rig->path);
 	free(rig);
 	return 0;

@@ -17,15 +17,14 @@
 #include <unistd.h>
 
 #include "core/metrics/metrics.h"
+#include "tests/unit/temp_folder.h"
 
-static char folder[64];
-static char *database, *path;
+static char *folder, *database, *path;
 
 static int setup(void **state)
 {
 	(void)state;
-	strcpy(folder, "/tmp/test_metrics.XXXXXX");
-	assert_non_null(mkdtemp(folder));
+	folder = temp_folder_new();
 	database = mem_printf("%s/postern.db", folder);
 	path = metrics_path(database, METRICS_MILTER);
 	return 0;
@@ -36,6 +35,7 @@ static int teardown(void **state)
 	(void)state;
 	unlink(path);
 	assert_int_equal(rmdir(folder), 0);
+	free(folder);
 	free(path);
 	free(database);
 	return 0;

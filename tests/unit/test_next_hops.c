@@ -14,6 +14,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "events/next_hops.h"
+#include "tests/unit/temp_folder.h"
 
 static void test_via(void **state)
 {
@@ -82,42 +83,26 @@ static void test_local_clients(void **state)
 }
 
 /* postconf waits a second or two before it reads a file that is new. */
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-	assert_int_equal(utimes(path, (struct timeval[2]){{1, 0}, {1, 0}}), 0);
-}
-
 /* Settings that could not be read are still not known the next time. */
 static void test_failure_lasts(void **state)
 {
-	char folder[] = "/tmp/postern-next_hops-XXXXXX";
-	_cleanup_free_ char *main_cf = NULL, *master_cf = NULL;
+	char *folder = temp_folder_new();
 	_cleanup_(next_hops) struct next_hops *next_hops = NULL;
 	struct err err = ERR_INIT;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	main_cf = mem_printf("%s/main.cf", folder);
-	master_cf = mem_printf("%s/master.cf", folder);
-	write_file(main_cf, "this is no setting\n");
-	write_file(master_cf, "");
+	temp_folder_write(folder, "main.cf", "this is no setting\n");
+	temp_folder_write(folder, "master.cf", "%s", "");
 	next_hops = next_hops_new(folder, "postfix");
 	assert_int_equal(next_hops_refresh(next_hops, &err), -1);
 	err = ERR_INIT;
 	assert_int_equal(next_hops_refresh(next_hops, &err), -1);
 	assert_int_not_equal(err.code, ERR_NONE);
 
-	write_file(main_cf, "compatibility_level = 3.6\n");
+	temp_folder_write(folder, "main.cf", "compatibility_level = 3.6\n");
 	assert_int_equal(next_hops_refresh(next_hops, &err), 0);
 	assert_int_equal(next_hops_refresh(next_hops, &err), 0);
-	unlink(main_cf);
-	unlink(master_cf);
-	rmdir(folder);
+	temp_folder_free(folder);
 }
 
 /* A queue file that has the name of another inode. */

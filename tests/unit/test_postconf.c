@@ -14,37 +14,21 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
-
-/* Writes FOLDER/NAME with the text; DIR in it is the folder. */
-static void write_file(const char *folder, const char *name, const char *before, const char *text)
-{
-	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
-	FILE *file = fopen(path, "w");
-	const char *mark = strstr(text, "DIR");
-
-	assert_non_null(file);
-	fprintf(file, "%s%.*s%s%s\n", before, (int)(mark ? (size_t)(mark - text) : strlen(text)),
-		text, mark ? folder : "", mark ? mark + strlen("DIR") : "");
-	fclose(file);
-	/* postconf waits a second or two before it reads a file that is new. */
-	assert_int_equal(utimes(path, (struct timeval[2]){{1, 0}, {1, 0}}), 0);
-}
-
-static void drop_folder(const char *folder)
-{
-	static const char *const names[] = {"main.cf", "list"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		_cleanup_free_ char *path = mem_printf("%s/%s", folder, names[i]);
-
-		unlink(path);
-	}
-	rmdir(folder);
-}
+#include "tests/unit/temp_folder.h"
 
 #define NONE                                                                                       \
 	"compatibility_level = 3.6\nmydomain = here.test\nmyorigin =\n"                            \
 	"mydestination =\n"
+
+/* Writes a main.cf with this text; DIR in it is the folder. */
+static void write_main_cf(const char *folder, const char *text)
+{
+	const char *mark = strstr(text, "DIR");
+
+	temp_folder_write(folder, "main.cf", NONE "%.*s%s%s\n",
+		(int)(mark ? (size_t)(mark - text) : strlen(text)), text, mark ? folder : "",
+		mark ? mark + strlen("DIR") : "");
+}
 
 static const struct {
 	const char *main_cf;
@@ -76,16 +60,15 @@ static void test_read(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char folder[] = "/tmp/postconf.XXXXXX";
+		char *folder = temp_folder_new();
 		_cleanup_(postconf_domains) struct postconf_domains *domains = NULL;
 		_cleanup_free_ char *names = NULL;
 		const char *where = NULL;
 		struct err err = ERR_INIT;
 		int got, found;
 
-		assert_non_null(mkdtemp(folder));
-		write_file(folder, "main.cf", NONE, cases[i].main_cf);
-		write_file(folder, "list", "", cases[i].list);
+		write_main_cf(folder, cases[i].main_cf);
+		temp_folder_write(folder, "list", "%s\n", cases[i].list);
 		assert_int_equal(postconf_domains_read(folder, &domains, &err), 0);
 		got = postconf_domains_names(domains, &names, &err);
 		if (got == 0)
@@ -97,7 +80,7 @@ static void test_read(void **state)
 		found = postconf_domains_find(domains, "a.test", &where, &err);
 		if (got >= 0 && found != got)
 			fail_msg("%s: found %d", cases[i].main_cf, found);
-		drop_folder(folder);
+		temp_folder_free(folder);
 	}
 }
 
@@ -131,12 +114,11 @@ static void test_milter_socket(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++) {
-		char folder[] = "/tmp/postconf.XXXXXX";
+		char *folder = temp_folder_new();
 		_cleanup_(conf) struct conf *conf = conf_default();
 		struct err err = ERR_INIT;
 
-		assert_non_null(mkdtemp(folder));
-		write_file(folder, "main.cf", NONE, sockets[i].main_cf);
+		write_main_cf(folder, sockets[i].main_cf);
 		free(conf->milter.socket);
 		conf->milter.socket = mem_strdup(sockets[i].set);
 		free(conf->submission.postfix_config);
@@ -147,7 +129,7 @@ static void test_milter_socket(void **state)
 			assert_string_equal(conf->milter.socket, sockets[i].found);
 		if (sockets[i].result < 0)
 			assert_non_null(strstr(err.text, "set milter.socket"));
-		drop_folder(folder);
+		temp_folder_free(folder);
 	}
 }
 

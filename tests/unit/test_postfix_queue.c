@@ -14,6 +14,7 @@
 #include "core/base/mem.h"
 #include "core/conf/conf.h"
 #include "core/postfix/postfix_queue.h"
+#include "tests/unit/temp_folder.h"
 
 static void test_next_attempt(void **state)
 {
@@ -37,25 +38,15 @@ static void test_next_attempt(void **state)
 /* 0 when Postfix has these settings and they can be read. */
 static int read_times(const char *settings, struct queue_times *times_r)
 {
-	char folder[] = "/tmp/queue-times.XXXXXX";
+	char *folder = temp_folder_new();
 	_cleanup_(conf) struct conf *conf = conf_default();
-	_cleanup_free_ char *path = NULL;
-	FILE *file;
 	int result;
 
-	assert_non_null(mkdtemp(folder));
-	path = mem_printf("%s/main.cf", folder);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fprintf(file, "compatibility_level = 3.6\n%s", settings);
-	fclose(file);
-	/* postconf waits a second or two before it reads a file that is new. */
-	assert_int_equal(utimes(path, (struct timeval[2]){{1, 0}, {1, 0}}), 0);
+	temp_folder_write(folder, "main.cf", "compatibility_level = 3.6\n%s", settings);
 	free(conf->submission.postfix_config);
 	conf->submission.postfix_config = mem_strdup(folder);
 	result = postfix_queue_times(conf, times_r, NULL);
-	unlink(path);
-	rmdir(folder);
+	temp_folder_free(folder);
 	return result;
 }
 

@@ -16,6 +16,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/postfix/postfix_setup.h"
+#include "tests/unit/temp_folder.h"
 
 #define OURS "{ unix:postern/milter.sock, default_action=tempfail }"
 #define BASE                                                                                       \
@@ -91,18 +92,6 @@ static const struct {
 			     "  -o receive_override_options=no_milters\n"},
 };
 
-static void write_file(const char *folder, const char *name, const char *base, const char *text)
-{
-	_cleanup_free_ char *path = mem_printf("%s/%s", folder, name);
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fprintf(file, "%s%s\n", base, text ? text : "");
-	fclose(file);
-	/* postconf waits a second or two before it reads a file that is new. */
-	assert_int_equal(utimes(path, (struct timeval[2]){{1, 0}, {1, 0}}), 0);
-}
-
 static void same(size_t i, const char *found, const char *wanted)
 {
 	if (wanted ? !found || !strstr(found, wanted) : found != NULL)
@@ -111,20 +100,19 @@ static void same(size_t i, const char *found, const char *wanted)
 
 static void test_rows(void **state)
 {
-	char folder[] = "/tmp/postfix_setup.XXXXXX";
-	_cleanup_free_ char *main_cf = NULL, *master_cf = NULL;
+	char *folder = temp_folder_new();
 	const struct postfix_setup_ours ours = {folder, "/var/spool/postfix/postern/milter.sock",
 		"127.0.0.0/8 [::1]/128 192.168.1.0/24 !172.16.0.0/12",
 		"0123456789abcdef0123456789abcdef@postern.invalid"};
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct err err = ERR_INIT;
 		struct postfix_setup setup;
 
-		write_file(folder, "main.cf", BASE, cases[i].main_cf);
-		write_file(folder, "master.cf", SERVICES, cases[i].master_cf);
+		temp_folder_write(folder, "main.cf", BASE "%s\n", cases[i].main_cf);
+		temp_folder_write(folder, "master.cf", SERVICES "%s\n",
+			cases[i].master_cf ? cases[i].master_cf : "");
 		if (postfix_setup_read(&ours, &setup, &err) < 0)
 			fail_msg("row %zu: %s", i, err.text);
 		same(i, setup.unchecked, cases[i].unchecked);
@@ -141,11 +129,7 @@ static void test_rows(void **state)
 		assert_true(setup.message_bytes == 1000);
 		postfix_setup_clear(&setup);
 	}
-	main_cf = mem_printf("%s/main.cf", folder);
-	master_cf = mem_printf("%s/master.cf", folder);
-	unlink(main_cf);
-	unlink(master_cf);
-	rmdir(folder);
+	temp_folder_free(folder);
 }
 
 static void test_no_postfix(void **state)

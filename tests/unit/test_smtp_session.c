@@ -18,6 +18,7 @@
 #include "httpd/inject/smtp_server.h"
 #include "httpd/inject/smtp_session.h"
 #include "tests/unit/fake_smtpd.h"
+#include "tests/unit/temp_folder.h"
 
 enum { DEADLINE_US = 60 * 1000 * 1000 };
 
@@ -25,8 +26,7 @@ static const struct smtpd_rule no_rules[] = {{0}};
 
 /* Owner of a session, which it gives some messages. */
 struct rig {
-	char folder[40];
-	char *path, *server;
+	char *folder, *path, *server;
 	struct event_base *base;
 	struct fake_smtpd *smtpd;
 	struct smtp_session *session;
@@ -40,8 +40,7 @@ static int set_up(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 
-	strcpy(rig->folder, "/tmp/postern-unit.XXXXXX");
-	assert_non_null(mkdtemp(rig->folder));
+	rig->folder = temp_folder_new();
 	rig->path = mem_printf("%s/smtpd", rig->folder);
 	rig->server = mem_printf("unix:%s", rig->path);
 	rig->base = event_base_new();
@@ -60,7 +59,7 @@ static int tear_down(void **state)
 	event_base_free(rig->base);
 	buf_free(&rig->message);
 	buf_free(&rig->calls);
-	rmdir(rig->folder);
+	temp_folder_free(rig->folder);
 	free(rig->path);
 	free(rig->server);
 	free(rig);

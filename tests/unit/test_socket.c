@@ -17,23 +17,21 @@
 #include <unistd.h>
 
 #include "core/base/socket.h"
+#include "tests/unit/temp_folder.h"
 
 static const struct socket_use use = {"milter", "milter.socket", "make it"};
 
 struct place {
-	char folder[32];
-	char path[64];
-	char lock[72];
+	char *folder, *path, *lock;
 };
 
 static int setup(void **state)
 {
 	struct place *place = mem_new(struct place);
 
-	strcpy(place->folder, "/tmp/test_socket.XXXXXX");
-	assert_non_null(mkdtemp(place->folder));
-	snprintf(place->path, sizeof(place->path), "%s/m.sock", place->folder);
-	snprintf(place->lock, sizeof(place->lock), "%s.lock", place->path);
+	place->folder = temp_folder_new();
+	place->path = mem_printf("%s/m.sock", place->folder);
+	place->lock = mem_printf("%s.lock", place->path);
 	*state = place;
 	return 0;
 }
@@ -44,6 +42,9 @@ static int teardown(void **state)
 
 	unlink(place->path);
 	assert_int_equal(rmdir(place->folder), 0);
+	free(place->folder);
+	free(place->path);
+	free(place->lock);
 	free(place);
 	return 0;
 }
@@ -221,10 +222,9 @@ static void test_publish_follows_no_link(void **state)
 	struct socket *socket = lock(place);
 	struct err err = ERR_INIT;
 	struct stat status;
-	char other[80];
+	_cleanup_free_ char *other = mem_printf("%s/other", place->folder);
 	int fd;
 
-	snprintf(other, sizeof(other), "%s/other", place->folder);
 	fd = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_int_equal(symlink(other, place->path), 0);
 	assert_int_equal(socket_publish(socket, "0666", "", &err), -1);
