@@ -108,16 +108,6 @@ static struct ub_result *resolve(struct dns *dns, const char *name, int type)
 	return result;
 }
 
-/* Adds the address in its canonical form, so that equal addresses are equal strings. */
-static void add_address(struct strv *list, const uint8_t *data, size_t len)
-{
-	char text[INET6_ADDRSTRLEN], address[CIDR_TEXT_SIZE];
-
-	if (inet_ntop(len == 4 ? AF_INET : AF_INET6, data, text, sizeof(text)) &&
-		cidr_address(text, address))
-		strv_add(list, address);
-}
-
 static void add_txt(struct strv *list, const uint8_t *data, size_t len)
 {
 	struct buf text = BUF_INIT;
@@ -151,6 +141,7 @@ static int read_dns_answer(struct dns *dns, const char *name, int type, struct s
 	for (size_t i = 0; result->havedata && result->data[i]; i++) {
 		const uint8_t *data = (const uint8_t *)result->data[i];
 		size_t len = (size_t)result->len[i];
+		char text[INET6_ADDRSTRLEN], address[CIDR_TEXT_SIZE];
 
 		if (type == TYPE_TXT)
 			add_txt(list, data, len);
@@ -158,8 +149,11 @@ static int read_dns_answer(struct dns *dns, const char *name, int type, struct s
 			add_domain_name(list, data, len);
 		else if (type == TYPE_MX && len > 2)
 			add_domain_name(list, data + 2, len - 2);
-		else if (len == 4 || len == 16)
-			add_address(list, data, len);
+		/* In the canonical form, so that equal addresses are equal strings. */
+		else if ((len == 4 || len == 16) &&
+			 inet_ntop(len == 4 ? AF_INET : AF_INET6, data, text, sizeof(text)) &&
+			 cidr_address(text, address))
+			strv_add(list, address);
 	}
 	ub_resolve_free(result);
 	return list->n > before;

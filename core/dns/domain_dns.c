@@ -99,6 +99,7 @@ static void check_proof(
 		judge(record, DNS_STATUS_WRONG, "there is another one: %s", texts.items[0]);
 }
 
+/* True if the key is published, and the signer uses it. */
 static bool check_dkim(struct dns *dns, const char *domain, const struct dkim_key_public *key,
 	struct dns_records *records)
 {

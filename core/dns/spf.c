@@ -37,31 +37,9 @@ const char *spf_result_name(enum spf_result result)
 	return names[result];
 }
 
-/* Finds the domain's only SPF record: SPF_PASS, or the result if there is none. */
-static enum spf_result find_spf_record(struct dns *dns, const char *domain, char **record_r)
-{
-	_cleanup_strv_ struct strv texts = STRV_INIT;
-	const char *record = NULL;
-	int found = dns_txt(dns, domain, &texts);
-
-	if (found < 0)
-		return SPF_UNKNOWN;
-	for (size_t i = 0; i < texts.n; i++) {
-		const char *text = texts.items[i];
-
-		if (!str_starts_nocase(text, "v=spf1") || (text[6] != ' ' && text[6] != '\0'))
-			continue;
-		if (record)
-			return SPF_PERMERROR;
-		record = text;
-	}
-	*record_r = mem_strdup(record);
-	return record ? SPF_PASS : SPF_NONE;
-}
-
-/* True if the address is in the network of the other address with this prefix length; -1: all
+/* True if the address is in the network that the other address and the prefix length give; -1: all
  * bits. */
-static bool is_near(const struct evaluation *all, const char *other, int64_t bits)
+static bool is_within(const struct evaluation *all, const char *other, int64_t bits)
 {
 	_cleanup_cidr_list_ struct cidr_list list = CIDR_LIST_INIT;
 	struct cidr *net;
@@ -102,9 +80,10 @@ static bool is_in_network(const struct evaluation *all, const char *text)
 		bits = -1;
 	else if (str_int(text + len + 1, 0, 128, &bits) < 0)
 		return false;
-	return is_near(all, address, bits);
+	return is_within(all, address, bits);
 }
 
+/* Evaluates the SPF record of the domain. *record_r gets it if there is exactly one. */
 static enum spf_result evaluate_domain(
 	struct evaluation *all, const char *domain, char **record_r, int depth);
 
@@ -127,21 +106,10 @@ static enum spf_result match_hosts(
 		if (*hosts.items[i] && dns_addresses(all->dns, hosts.items[i], &addresses) < 0)
 			return SPF_UNKNOWN;
 	for (size_t i = 0; i < addresses.n; i++)
-		if (is_near(all, addresses.items[i],
+		if (is_within(all, addresses.items[i],
 			    bits_of(bits, strchr(addresses.items[i], ':') != NULL)))
 			return SPF_PASS;
 	return addresses.n == 0 && ++all->voids > VOID_MAX ? SPF_PERMERROR : SPF_NEUTRAL;
-}
-
-/* Evaluates the record of an included domain (RFC 7208 5.2); returns as match_mechanism(). */
-static enum spf_result match_include(struct evaluation *all, const char *domain, int depth)
-{
-	_cleanup_free_ char *record = NULL;
-	enum spf_result result = evaluate_domain(all, domain, &record, depth + 1);
-
-	if (result == SPF_FAIL || result == SPF_SOFTFAIL)
-		return SPF_NEUTRAL;
-	return result == SPF_NONE ? SPF_PERMERROR : result;
 }
 
 static bool is_name(const char *term, const char *name)
@@ -168,8 +136,16 @@ static enum spf_result match_mechanism(
 		return SPF_PERMERROR;
 	if (++all->look_ups > LOOK_UPS_MAX)
 		return SPF_PERMERROR;
-	if (is_name(term, "include"))
-		return match_include(all, term + strlen("include:"), depth);
+	if (is_name(term, "include")) {
+		_cleanup_free_ char *record = NULL;
+		enum spf_result result = evaluate_domain(
+			all, term + strlen("include:"), &record, depth + 1);
+
+		/* RFC 7208 5.2 */
+		if (result == SPF_FAIL || result == SPF_SOFTFAIL)
+			return SPF_NEUTRAL;
+		return result == SPF_NONE ? SPF_PERMERROR : result;
+	}
 	if (is_name(term, "a"))
 		return match_hosts(all, term + 1, domain, false);
 	if (is_name(term, "mx"))
@@ -182,15 +158,26 @@ static enum spf_result evaluate_domain(
 {
 	static const char qualifiers[] = "+-~?";
 	static const enum spf_result results[] = {SPF_PASS, SPF_FAIL, SPF_SOFTFAIL, SPF_NEUTRAL};
-	_cleanup_strv_ struct strv terms = STRV_INIT;
-	const char *redirect = NULL;
-	enum spf_result result = find_spf_record(all->dns, domain, record_r);
+	_cleanup_strv_ struct strv texts = STRV_INIT, terms = STRV_INIT;
+	const char *record = NULL, *redirect = NULL;
 
-	if (result != SPF_PASS)
-		return result;
+	if (dns_txt(all->dns, domain, &texts) < 0)
+		return SPF_UNKNOWN;
+	for (size_t i = 0; i < texts.n; i++) {
+		const char *text = texts.items[i];
+
+		if (!str_starts_nocase(text, "v=spf1") || (text[6] != ' ' && text[6] != '\0'))
+			continue;
+		if (record)
+			return SPF_PERMERROR;
+		record = text;
+	}
+	if (record == NULL)
+		return SPF_NONE;
+	*record_r = mem_strdup(record);
 	if (depth > LOOK_UPS_MAX)
 		return SPF_PERMERROR;
-	strv_split(&terms, *record_r, ' ');
+	strv_split(&terms, record, ' ');
 	for (size_t i = 1; i < terms.n; i++) {
 		const char *term = terms.items[i], *qualifier = strchr(qualifiers, *term);
 		enum spf_result match;
@@ -207,6 +194,7 @@ static enum spf_result evaluate_domain(
 	}
 	if (redirect) {
 		_cleanup_free_ char *other = NULL;
+		enum spf_result result;
 
 		if (strchr(redirect, '%'))
 			return SPF_UNKNOWN;
