@@ -138,10 +138,12 @@ static enum spf_result match_mechanism(
 		return SPF_PERMERROR;
 	if (is_name(term, "include")) {
 		_cleanup_free_ char *record = NULL;
-		enum spf_result result = evaluate_domain(
-			all, term + strlen("include:"), &record, depth + 1);
+		enum spf_result result;
 
 		/* RFC 7208 5.2 */
+		if (term[strlen("include")] != ':')
+			return SPF_PERMERROR;
+		result = evaluate_domain(all, term + strlen("include:"), &record, depth + 1);
 		if (result == SPF_FAIL || result == SPF_SOFTFAIL)
 			return SPF_NEUTRAL;
 		return result == SPF_NONE ? SPF_PERMERROR : result;
