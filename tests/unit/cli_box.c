@@ -85,7 +85,7 @@ size_t rows_printed(void)
 	return n;
 }
 
-int cli_box_set_up(void **state)
+int cli_box_setup(void **state)
 {
 	(void)state;
 	at.folder = temp_folder_new();
@@ -96,7 +96,7 @@ int cli_box_set_up(void **state)
 	return 0;
 }
 
-int cli_box_tear_down(void **state)
+int cli_box_teardown(void **state)
 {
 	(void)state;
 	forget_run();

@@ -18,8 +18,8 @@ struct cli_box {
 extern struct cli_box at;
 
 /* For cmocka: a migrated database in the folder, which is the current one. */
-int cli_box_set_up(void **state);
-int cli_box_tear_down(void **state);
+int cli_box_setup(void **state);
+int cli_box_teardown(void **state);
 
 /* Runs the words, separated by blanks, a `~` in them stands for a blank. */
 void run(const char *text);

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,6 +312,13 @@ void temp_db_in_child(int (*run)(void *arg), void *arg, bool as_nobody)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+void temp_db_end_process(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	while (kill(pid, 0) == 0)
+		usleep(1000);
 }
 
 void temp_db_key(struct db *db, const struct temp_tenant *tenant, const char *name,

@@ -79,6 +79,9 @@ char *temp_db_text(struct db *db, const char *sql);
  * tests and as_nobody is true; the test fails unless it returns 0. */
 void temp_db_in_child(int (*run)(void *arg), void *arg, bool as_nobody);
 
+/* Ends a process of the server, as its pg_backend_pid() says, and waits until it has ended. */
+void temp_db_end_process(pid_t pid);
+
 /* A company with a domain (active) and a key (all scopes). */
 struct temp_tenant {
 	char company_id[ID_SIZE];

@@ -88,7 +88,7 @@ static void add_keys(struct db *db)
 	}
 }
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 	struct temp_db *temp;
@@ -112,7 +112,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	struct temp_db *temp = *state;
 	struct rig *rig = temp->more;
@@ -306,7 +306,7 @@ static void test_too_many(void **state)
 
 int main(void)
 {
-#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		WITH_RIG(test_columns),
 		WITH_RIG(test_what_is_learnt),

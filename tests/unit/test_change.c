@@ -30,7 +30,7 @@ struct adding {
 	int done;
 };
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 	struct temp_tenant tenant;
@@ -51,7 +51,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	struct temp_db *temp = *state;
 	struct rig *rig = temp->more;
@@ -176,7 +176,7 @@ static void test_steps(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(done),
 		TEST(failed),

@@ -30,7 +30,7 @@ static int64_t a_day_later(const struct clock *clock)
 
 static const struct clock late = {a_day_later};
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct temp_db *temp;
 
@@ -41,7 +41,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	committer_free(rig.committer);
 	cleaner_free(rig.cleaner);
@@ -123,7 +123,7 @@ static void test_failure(void **state)
 	assert_int_equal(temp_db_number(db, sql_keys), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 static void add_emails(struct db *db, int n)
 {

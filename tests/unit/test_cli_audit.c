@@ -193,7 +193,7 @@ static void test_user_faults(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, cli_box_set_up, cli_box_tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, cli_box_setup, cli_box_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(audit),
 		TEST(failed_change),

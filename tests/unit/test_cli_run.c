@@ -760,7 +760,7 @@ static void test_output_that_fails(void **state)
 	check_full(2, help);
 }
 
-#define EACH(test) cmocka_unit_test_setup_teardown(test, cli_box_set_up, cli_box_tear_down)
+#define EACH(test) cmocka_unit_test_setup_teardown(test, cli_box_setup, cli_box_teardown)
 
 int main(void)
 {

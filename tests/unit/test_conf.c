@@ -22,13 +22,13 @@
 
 #define FILE_NAME "postern.conf"
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	*state = temp_folder_new();
 	return chdir(*state);
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	temp_folder_free(*state);
 	return 0;
@@ -476,7 +476,7 @@ static void test_reload(void **state)
 	assert_string_equal(buf_str(&restart), "");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

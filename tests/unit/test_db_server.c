@@ -22,19 +22,12 @@
 			skip();                                                                    \
 	} while (0)
 
-static const char sql_pid[] = "SELECT pg_backend_pid()";
-
-static void end_pid(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGTERM), 0);
-	while (kill(pid, 0) == 0)
-		usleep(1000);
-}
+static const char sql_pid[] = "SELECT pg_backtemp_db_end_process()";
 
 /* Ends the server's process of the handle, and waits until it has ended. */
 static void end_process(struct db *db)
 {
-	end_pid((pid_t)temp_db_number(db, sql_pid));
+	temp_db_end_process((pid_t)temp_db_number(db, sql_pid));
 }
 
 static void test_idle_connection_ends(void **state)
@@ -137,7 +130,7 @@ static void test_hosts_by_turns(void **state)
 static void signal_readers(struct db *db, int number)
 {
 	static const char sql_readers[] =
-		"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+		"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backtemp_db_end_process() AND datname = current_database()"
 		" AND query LIKE '%pg_current_snapshot()%'";
 	struct db_stmt *stmt;
 
@@ -151,7 +144,7 @@ static void signal_readers(struct db *db, int number)
 static void stop_readers(struct db *db)
 {
 	static const char sql_at_work[] =
-		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backtemp_db_end_process() AND datname = current_database()"
 		" AND query LIKE '%pg_current_snapshot()%' AND state <> 'idle'";
 
 	signal_readers(db, SIGSTOP);
@@ -176,7 +169,7 @@ static void test_watch(void **state)
 	struct temp_db *temp = *state;
 	_cleanup_(db_watch) struct db_watch *watch = NULL, *nowhere = NULL;
 	static const char sql_watches[] =
-		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backtemp_db_end_process() AND datname = current_database()"
 		" AND query LIKE '%pg_current_snapshot()%'";
 	struct err err = ERR_INIT;
 
@@ -335,7 +328,7 @@ static void test_read_ahead(void **state)
 		announce_name(read, NULL);
 		announce_name(read, "never asked for");
 		if (ends)
-			end_pid(pid);
+			temp_db_end_process(pid);
 		assert_int_equal(has_name(read, "a"), 1);
 		OK(item_db_add(temp->db, added, &why));
 		assert_int_equal(has_name(read, added), ends);

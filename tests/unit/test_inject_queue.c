@@ -50,7 +50,7 @@ static void on_done(struct submission *submission, const struct inject_answer *a
 	current->done[strlen(current->done)] = (char)('0' + (submission - current->submissions));
 }
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 
@@ -67,7 +67,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	struct rig *rig = *state;
 
@@ -236,7 +236,7 @@ static void test_stop(void **state)
 
 int main(void)
 {
-#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		test(test_order),
 		test(test_turns),

@@ -15,7 +15,7 @@
 #include "httpd/inject/inject.h"
 #include "tests/unit/temp_folder.h"
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	char *folder = temp_folder_new();
 
@@ -28,7 +28,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	temp_folder_free(*state);
 	return 0;
@@ -76,7 +76,7 @@ static void test_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_check, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_check, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("inject_settings", tests, NULL, NULL);

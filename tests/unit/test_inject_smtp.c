@@ -50,7 +50,7 @@ struct rig {
 	int left; /* outcomes that are waited for */
 };
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 
@@ -69,7 +69,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	struct rig *rig = *state;
 
@@ -229,7 +229,7 @@ static void test_answers_to_chunk(void **state)
 		struct outcome outcome;
 		struct rig *rig;
 
-		set_up(state);
+		setup(state);
 		rig = *state;
 		fake_smtpd_rules(rig->smtpd, first);
 		send_one(rig, &outcome);
@@ -242,7 +242,7 @@ static void test_answers_to_chunk(void **state)
 			fail_msg("%zu: %d, %s, %d messages, %d connections", i, outcome.result,
 				outcome.err.text, fake_smtpd_messages(rig->smtpd),
 				fake_smtpd_connections(rig->smtpd));
-		tear_down(state);
+		teardown(state);
 	}
 }
 
@@ -341,7 +341,7 @@ static void test_answers(void **state)
 		struct rig *rig;
 		int taken;
 
-		set_up(state);
+		setup(state);
 		rig = *state;
 		fake_smtpd_rules(rig->smtpd, rules);
 		/* A server that hangs up at once is tried until the time is over. */
@@ -361,7 +361,7 @@ static void test_answers(void **state)
 		assert_int_equal(next.result, INJECT_QUEUED);
 		assert_int_equal(fake_smtpd_messages(rig->smtpd), taken + 1);
 		assert_int_equal(fake_smtpd_connections(rig->smtpd) == 1, answers[i].kept);
-		tear_down(state);
+		teardown(state);
 	}
 }
 
@@ -393,7 +393,7 @@ static void test_second_message(void **state)
 		struct outcome outcome;
 		struct rig *rig;
 
-		set_up(state);
+		setup(state);
 		rig = *state;
 		send_one(rig, &outcome);
 		assert_int_equal(outcome.result, INJECT_QUEUED);
@@ -402,7 +402,7 @@ static void test_second_message(void **state)
 		if (outcome.result != seconds[i].result ||
 			fake_smtpd_messages(rig->smtpd) != seconds[i].messages)
 			fail_msg("%zu: %d, %s", i, outcome.result, outcome.err.text);
-		tear_down(state);
+		teardown(state);
 	}
 }
 
@@ -436,7 +436,7 @@ static void test_nobody_listens(void **state)
 		struct outcome outcome;
 		struct rig *rig;
 
-		set_up(state);
+		setup(state);
 		rig = *state;
 		rig->conf->submission.timeout_ms = 200;
 		free(rig->conf->submission.smtp_server);
@@ -444,7 +444,7 @@ static void test_nobody_listens(void **state)
 		send_one(rig, &outcome);
 		assert_int_equal(outcome.result, INJECT_TEMPORARY);
 		assert_int_equal(outcome.err.code, servers[i].code);
-		tear_down(state);
+		teardown(state);
 	}
 }
 
@@ -473,7 +473,7 @@ static void test_comes_back(void **state)
 		struct outcome outcomes[20];
 		struct rig *rig;
 
-		set_up(state);
+		setup(state);
 		rig = *state;
 		if (away[i][0].on)
 			fake_smtpd_rules(rig->smtpd, away[i]);
@@ -488,7 +488,7 @@ static void test_comes_back(void **state)
 		assert_int_equal(fake_smtpd_messages(rig->smtpd), 20);
 		/* Two at first, a few probes, two that go on. */
 		assert_true(fake_smtpd_connections(rig->smtpd) < 12);
-		tear_down(state);
+		teardown(state);
 	}
 }
 
@@ -635,7 +635,7 @@ static void test_timeouts(void **state)
 		struct outcome first, waiting;
 		struct rig *rig;
 
-		set_up(state);
+		setup(state);
 		rig = *state;
 		rig->conf->submission.sessions = 1;
 		rig->conf->submission.timeout_ms = silences[i].timeout_ms;
@@ -647,7 +647,7 @@ static void test_timeouts(void **state)
 		/* On a busy machine it may have got as far as the first. */
 		if (waiting.result != silences[i].result)
 			assert_int_equal(waiting.result, INJECT_TEMPORARY);
-		tear_down(state);
+		teardown(state);
 	}
 }
 
@@ -691,7 +691,7 @@ static void test_stop_ends_all(void **state)
 
 int main(void)
 {
-#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		test(test_dialogue),
 		test(test_without_extensions),

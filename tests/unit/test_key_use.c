@@ -20,7 +20,7 @@ static struct {
 	struct key key;
 } rig;
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct temp_db *temp;
 
@@ -33,7 +33,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	key_use_free(rig.use);
 	committer_free(rig.committer);
@@ -93,7 +93,7 @@ static void test_key_is_gone(void **state)
 	assert_int_equal(writes(), 1);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {

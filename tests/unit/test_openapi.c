@@ -15,6 +15,7 @@
 #include "core/store/company/store_key.h"
 #include "httpd/admission/dialect.h"
 #include "httpd/routes.h"
+#include "tests/unit/openapi_routes.h"
 
 static int read_document(void **state)
 {
@@ -67,48 +68,6 @@ static bool has_string(json_t *array, const char *text)
 		if (str_eq(json_string_value(value), text))
 			return true;
 	return false;
-}
-
-/* `/emails/{id}` and `/emails/{}` are the same. */
-static bool is_pattern(const char *path, const char *pattern)
-{
-	for (; *path && *path == *pattern; path++, pattern++)
-		if (*path == '{')
-			path = strchr(path, '}') - 1;
-	return *path == *pattern;
-}
-
-static bool is_operation(const struct route *route, const char *path, const char *method)
-{
-	return is_pattern(path, route->pattern) && strcasecmp(route->method, method) == 0;
-}
-
-/* Calls check once for each route, with its operation; each operation has a route. HEAD is the GET
- * before it without content, which needs no operation. */
-static void for_routes(json_t *document,
-	void (*check)(json_t *document, const struct route *route, json_t *operation))
-{
-	json_t *item, *operation;
-	const char *path, *method;
-	size_t operations = 0, n = 0;
-
-	json_object_foreach(json_object_get(document, "paths"), path, item)
-		json_object_foreach(item, method, operation) {
-			const struct route *route = routes;
-
-			while (route->method && !is_operation(route, path, method))
-				route++;
-			if (route->method == NULL)
-				fail_msg("no route %s %s", method, path);
-			check(document, route, operation);
-			operations++;
-		}
-	for (const struct route *route = routes; route->method; route++)
-		if (str_eq(route->method, "HEAD"))
-			assert_string_equal(route->pattern, route[-1].pattern);
-		else
-			n++;
-	assert_int_equal(operations, n); /* so each has one */
 }
 
 static void check_security(const struct route *route, json_t *operation)
@@ -177,7 +136,7 @@ static void check_route(json_t *document, const struct route *route, json_t *ope
 
 static void test_routes(void **state)
 {
-	for_routes(*state, check_route);
+	openapi_for_routes(*state, routes, check_route);
 }
 
 /* The names that errors of the status may have. */
@@ -260,7 +219,7 @@ static void check_problems(json_t *document, const struct route *route, json_t *
 
 static void test_problems_by_columns(void **state)
 {
-	for_routes(*state, check_problems);
+	openapi_for_routes(*state, routes, check_problems);
 }
 
 /* Those that only the handlers know. */
@@ -298,7 +257,7 @@ static void test_problems(void **state)
 					.pattern = rows[i].pattern,
 				};
 
-				if (!is_operation(&route, path, method))
+				if (!openapi_is_operation(&route, path, method))
 					continue;
 				assert_int_equal(tells(*state, &route, operation, rows[i].kind),
 					rows[i].told);

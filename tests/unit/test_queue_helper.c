@@ -27,7 +27,7 @@ struct rig {
 	struct conf *conf;
 };
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	static struct rig rig;
 
@@ -53,7 +53,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	struct rig *rig = *state;
 
@@ -213,5 +213,5 @@ int main(void)
 		cmocka_unit_test(test_end),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -13,13 +13,13 @@
 
 enum { SECOND = 1000000, MANY = 50000, THREADS = 4, EACH = 20000 };
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	*state = rate_table_new();
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	rate_table_free(*state);
 	return 0;
@@ -108,10 +108,10 @@ static void test_many_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_companies_do_not_share, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_more_than_fit, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_full_buckets_give_way, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_many_threads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_companies_do_not_share, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_more_than_fit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_buckets_give_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_threads, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("rate_table", tests, NULL, NULL);

@@ -33,7 +33,7 @@ struct waiting {
 	char *refusal;
 };
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct temp_db *temp;
 
@@ -46,7 +46,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	record_watch_free(rig.watch);
 	event_base_free(rig.base);
@@ -257,7 +257,7 @@ static void test_failure_is_said_once(void **state)
 	log_free(log);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {

@@ -14,7 +14,7 @@
 #define ID    "26fbf7fd-d756-4004-98ba-63ab6c5a2230"
 #define NONCE "0123456789abcdef0123456789abcdef"
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	(void)state;
 	return secret_init();
@@ -97,5 +97,5 @@ int main(void)
 		cmocka_unit_test(leaves_others_alone),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return cmocka_run_group_tests(tests, setup, NULL);
 }

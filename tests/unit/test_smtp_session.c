@@ -36,7 +36,7 @@ struct rig {
 	struct buf calls; /* that the owner got: words with a blank each */
 };
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 
@@ -50,7 +50,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	struct rig *rig = *state;
 
@@ -176,7 +176,7 @@ static void test_calls(void **state)
 		const struct smtpd_rule rules[] = {cases[i].rule, {0}};
 		struct rig *rig;
 
-		set_up(state);
+		setup(state);
 		rig = *state;
 		print_message("case %zu\n", i);
 		rig->left = cases[i].messages;
@@ -184,7 +184,7 @@ static void test_calls(void **state)
 		give_one(rig);
 		event_base_dispatch(rig->base);
 		assert_string_equal(buf_str(&rig->calls), cases[i].calls);
-		tear_down(state);
+		teardown(state);
 	}
 }
 
@@ -214,7 +214,7 @@ static void test_status(void **state)
 		const struct smtpd_rule rules[] = {steps[i].rule, {0}};
 		struct rig *rig;
 
-		set_up(state);
+		setup(state);
 		rig = *state;
 		open_session(rig, rules);
 		give_one(rig);
@@ -226,7 +226,7 @@ static void test_status(void **state)
 		while (fake_smtpd_open(rig->smtpd) > 0)
 			event_base_loop(rig->base, EVLOOP_ONCE);
 		assert_string_equal(buf_str(&rig->calls), "");
-		tear_down(state);
+		teardown(state);
 	}
 }
 
@@ -263,7 +263,7 @@ static void test_ends_while_ready(void **state)
 
 int main(void)
 {
-#define test(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define test(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_status),

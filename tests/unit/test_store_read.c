@@ -8,7 +8,6 @@
 
 #include <event2/event.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,7 +53,7 @@ static void on_guard(evutil_socket_t fd, short what, void *arg)
 	fail_msg("nothing happens");
 }
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	const struct timeval guard = {.tv_sec = GUARD_S};
 	struct rig *rig = mem_new(struct rig);
@@ -81,7 +80,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	struct rig *rig = *state;
 	void *temp = rig->temp;
@@ -262,13 +261,6 @@ static void test_too_slow(void **state)
 	OK(db_exec(rig->temp->db, sql_unlock, &why));
 }
 
-static void end_process(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGTERM), 0);
-	while (kill(pid, 0) == 0)
-		usleep(1000);
-}
-
 /* The connection ends while nothing is read on it, and while a group is: a thread reads then, and
  * leaves the loop another one. */
 static void test_connection_ends(void **state)
@@ -279,7 +271,7 @@ static void test_connection_ends(void **state)
 
 	ONLY_SERVER(rig);
 	pid = connect_loop(rig);
-	end_process(pid);
+	temp_db_end_process(pid);
 	event_base_loop(rig->worker.base, EVLOOP_NONBLOCK);
 	event_base_loop(rig->worker.base, EVLOOP_NONBLOCK);
 	assert_true(connect_loop(rig) != pid);
@@ -288,7 +280,7 @@ static void test_connection_ends(void **state)
 	other = start(rig, sql_process);
 	event_base_loop(rig->worker.base, EVLOOP_NONBLOCK);
 	pid = (pid_t)rig->reads[1].number;
-	end_process(pid);
+	temp_db_end_process(pid);
 	OK(db_exec(rig->temp->db, sql_unlock, &why));
 	wait_for_all(rig);
 	assert_int_equal(one->read.result, 0);
@@ -396,7 +388,7 @@ static void test_many(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
 {

@@ -40,7 +40,7 @@ struct rig {
 	char returned[WORKS];  /* and of the jobs as they came back */
 };
 
-static int set_up(void **state)
+static int setup(void **state)
 {
 	struct rig *rig = mem_new(struct rig);
 
@@ -55,7 +55,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
 	struct rig *rig = *state;
 
@@ -188,7 +188,7 @@ static void test_many(void **state)
 	wait_for_all(rig);
 }
 
-#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
