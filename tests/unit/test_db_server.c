@@ -22,7 +22,7 @@
 			skip();                                                                    \
 	} while (0)
 
-static const char sql_pid[] = "SELECT pg_backtemp_db_end_process()";
+static const char sql_pid[] = "SELECT pg_backend_pid()";
 
 /* Ends the server's process of the handle, and waits until it has ended. */
 static void end_process(struct db *db)
@@ -130,7 +130,7 @@ static void test_hosts_by_turns(void **state)
 static void signal_readers(struct db *db, int number)
 {
 	static const char sql_readers[] =
-		"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backtemp_db_end_process() AND datname = current_database()"
+		"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
 		" AND query LIKE '%pg_current_snapshot()%'";
 	struct db_stmt *stmt;
 
@@ -144,7 +144,7 @@ static void signal_readers(struct db *db, int number)
 static void stop_readers(struct db *db)
 {
 	static const char sql_at_work[] =
-		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backtemp_db_end_process() AND datname = current_database()"
+		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
 		" AND query LIKE '%pg_current_snapshot()%' AND state <> 'idle'";
 
 	signal_readers(db, SIGSTOP);
@@ -169,7 +169,7 @@ static void test_watch(void **state)
 	struct temp_db *temp = *state;
 	_cleanup_(db_watch) struct db_watch *watch = NULL, *nowhere = NULL;
 	static const char sql_watches[] =
-		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backtemp_db_end_process() AND datname = current_database()"
+		"SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
 		" AND query LIKE '%pg_current_snapshot()%'";
 	struct err err = ERR_INIT;
 
