@@ -70,9 +70,9 @@ const struct verb cmd_company_remove = {
 	.access = VERB_STEPS,
 	.shape = VERB_NOTE,
 	.columns = removed_columns,
-	.help = "Removes a company with its domains, keys and users. Its emails stay on "
-		"record. It takes small steps, so that emails are sent meanwhile; "
-		"interrupted, it is to be run again.",
+	.help = "Removes a company with its domains, keys and users, and cancels its emails that "
+		"wait. Its emails stay on record. It takes small steps, so that emails are sent "
+		"meanwhile; interrupted, it is to be run again.",
 	.operation = &op_company_remove,
 	.note = "company {id} ({name}) removed, with its domains ({domains}) and keys ({keys})",
 };

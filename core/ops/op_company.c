@@ -7,9 +7,11 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/store/store_audit.h"
 #include "core/store/company/store_company.h"
 #include "core/store/company/store_domain.h"
 #include "core/store/company/store_key.h"
+#include "core/store/outbox/store_outbox.h"
 
 static const struct op_field fields[] = {
 	{OP_FIELD(op_company, name, OP_TEXT), .required = true},
@@ -74,6 +76,24 @@ static int list_companies(struct op *op, const void *arg, struct err *err)
 	return found;
 }
 
+/* Keys go first, so that no more emails come. Those that wait are canceled then; the milter would
+ * refuse them only when they are due. */
+static int remove_some(struct db *db, void *arg, struct err *err)
+{
+	struct op *op = arg;
+	struct outbox_cancel waiting = {.company_id = op->object, .mark = op->mark};
+	int left = STORE_REMOVE_STEP, result;
+
+	if (store_key_remove_some(db, op->object, NULL, &left, err) < 0)
+		return -1;
+	if (left == 0)
+		return STORE_MORE;
+	result = store_outbox_cancel_some(db, &waiting, op->now_us, err);
+	if (result == STORE_MORE)
+		op->mark = waiting.mark;
+	return result == 1 ? store_company_remove(db, op->object, err) : result;
+}
+
 static int remove_step(struct op *op, const void *arg, struct err *err)
 {
 	struct company company;
@@ -92,7 +112,7 @@ static int remove_step(struct op *op, const void *arg, struct err *err)
 			return -1;
 		memcpy(op->result.rows.items, &company, sizeof(company));
 	}
-	return store_company_remove(op->db, op->object, err);
+	return db_atomic(op->db, remove_some, op, err);
 }
 
 const struct operation op_company_add = {fields, sizeof(struct op_company), .run = add_company};

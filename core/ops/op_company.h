@@ -17,8 +17,8 @@ extern const struct operation op_company_add;
 extern const struct operation op_company_list;
 /* Gives one company, with the same counts. */
 extern const struct operation op_company_get;
-/* Removes a company with its domains, keys and users; its emails stay. Gives it, with the numbers
- * of domains and keys that it had. */
+/* Removes a company with its domains, keys and users, and cancels its emails that wait; its emails
+ * stay. Gives it, with the numbers of domains and keys that it had. */
 extern const struct operation op_company_remove;
 
 #endif

@@ -3,8 +3,8 @@
  * while these are kept (retention.messages).
  *
  * A download link has the id of the email, the number of the file and its
- * expiry time, and is signed with a key of this process. It works without an
- * API key, as clients expect.
+ * expiry time, and is signed. It works without an API key, as clients expect,
+ * until it expires or the company is removed.
  *
  * Threads: the pool's.
  */
@@ -207,7 +207,7 @@ void api_attachment_get(struct request *request)
 	reply_either(request, &problem, 200, object);
 }
 
-/* True if this process signed the link and it has not expired. Returns the
+/* True if the signature of the link is valid and it has not expired. Returns the
  * email and the number. */
 static bool read_file_link(struct request *request, char id_r[static ID_SIZE], size_t *n_r)
 {
@@ -238,9 +238,15 @@ void api_attachment_download(struct request *request)
 	struct problem problem = PROBLEM_INIT;
 	_cleanup_kept_ struct kept kept = {0};
 	struct buf content = BUF_INIT;
+	struct err err = ERR_INIT;
 	size_t n = 0, len;
+	int found = 0;
 
-	if (!read_file_link(request, kept.id, &n))
+	if (read_file_link(request, kept.id, &n))
+		found = store_email_has_company(request->db, kept.id, &err);
+	if (found < 0)
+		request_failed(request, "email_lookup_failed", &err, &problem);
+	else if (found == 0)
 		problem_set(&problem, PROBLEM_NOT_FOUND,
 			"The link is not valid any more: ask for the attachment again.");
 	else if (read_files(request, &kept, &problem) == 0 && n >= kept.files.n)

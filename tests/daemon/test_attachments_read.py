@@ -108,6 +108,17 @@ def test_whose(box, httpd):
     assert requests.get(url, timeout=60).status_code == 200
 
 
+def test_link_goes_with_its_company(box):
+    company = box.company()
+    name = box.domain(company)
+    mine = box.httpd(box.new_key(company)["token"])
+    email_id = mine.send(new_email(**{"from": f"a@{name}"}))
+    url = listed(mine, email_id)["data"][0]["download_url"]
+    assert requests.get(url, timeout=60).status_code == 200
+    box.cli("company", "remove", company)
+    check_problem(requests.get(url, timeout=60), 404, "not_found", "The link is not valid any more")
+
+
 def test_kept_no_longer(box, httpd):
     email_id = httpd.send(new_email())
     box.query(f"DELETE FROM message WHERE email = (SELECT seq FROM email WHERE id = '{email_id}')")

@@ -166,6 +166,25 @@ def test_canceled_by_an_admin(box, httpd):
     assert box.cli("audit", "list")[0]["action"] == "email.cancel"
 
 
+def test_canceled_with_its_company(box):
+    """More than one step cancels; others keep theirs."""
+    company, other = box.company(), box.httpd()
+    name = box.domain(company)
+    mine = box.httpd(box.new_key(company)["token"])
+    stays = other.send(new_email(scheduled_at="in 1 hour"))
+    emails = [new_email(**{"from": f"a@{name}"}, scheduled_at="in 1 hour") for _ in range(100)]
+    ids = [one["id"] for _ in range(3) for one in mine.batch(emails).json()["data"]]
+    box.cli("company", "remove", company)
+    for email_id in (ids[0], ids[-1]):
+        shown = box.cli("email", "show", email_id)
+        assert (shown["state"], shown["last_event"]) == ("canceled", "canceled")
+    of_company = f"FROM email WHERE company_id = '{company}' AND"
+    assert box.query(f"SELECT count(*) {of_company} state = 'staged'") == "0"
+    wait_for("the outbox to let them go", lambda: box.query(
+        f"SELECT count(*) FROM outbox WHERE company_id = '{company}'") == "0")
+    assert other.read(stays)["last_event"] == "scheduled"
+
+
 def test_whose_it_is(box, httpd):
     """Emails of another company, or of another domain than the key's, are not found."""
     email_id = httpd.send(new_email(scheduled_at="in 1 hour"))

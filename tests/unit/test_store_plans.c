@@ -561,6 +561,7 @@ static void call_email_store(struct db *db, const struct temp_tenant *tenant)
 	free(refusal);
 	store_email_retract(db, "none", NULL);
 	assert_int_equal(store_email_outcome(db, email.id, &state, &refusal, NULL), 1);
+	FOUND(store_email_has_company(db, email.id, &why));
 	free(refusal);
 	assert_int_equal(store_email_get(db, email.id, &scope, &got, NULL), 1);
 	store_email_clear(&got);

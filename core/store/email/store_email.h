@@ -219,6 +219,8 @@ void store_email_clear(struct email *email);
 /* Reads only its seq; with message_id only if the email has that Message-ID. */
 int store_email_seq(struct db *db, const char *id, const char *message_id,
 	const struct email_scope *scope, int64_t *seq_r, struct err *err);
+/* Returns 1 if the email is there and its company was not removed, 0 if not, -1 on error. */
+int store_email_has_company(struct db *db, const char *id, struct err *err);
 
 struct email_list {
 	struct email *items;

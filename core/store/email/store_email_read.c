@@ -155,6 +155,18 @@ int store_email_seq(struct db *db, const char *id, const char *message_id,
 		seq_r, err);
 }
 
+int store_email_has_company(struct db *db, const char *id, struct err *err)
+{
+	static const char sql_has[] =
+		"SELECT 1"
+		" FROM email e"
+		" JOIN company c ON c.id = e.company_id"
+		" WHERE e.id = $id";
+	int64_t one;
+
+	return row_number(db, sql_has, DB_PARAMS(DB_TEXT("$id", id)), &one, err);
+}
+
 static const struct row_field outcome_fields[] = {
 	ROW_WORD(email, state, ROW_ENUM, "state", &store_email_states),
 	ROW_FIELD(email, refusal, ROW_TEXT),

@@ -45,7 +45,7 @@ export async function show(main, { id, session }) {
   const removeIt = () =>
     confirm(
       `Remove ${company.name}?`,
-      `Its ${count(company.domains, "domain")}, ${count(company.keys, "key")}, users and exemptions go with it, at once. Its emails stay on record.`,
+      `Its ${count(company.domains, "domain")}, ${count(company.keys, "key")}, users and exemptions go with it, at once. Emails that wait are canceled; all stay on record.`,
       "Remove the company",
       () => remove(path`/admin/companies/${id}`),
       () => {
