@@ -95,7 +95,7 @@ entry_for() {
 	transport_maps/3.[0-6] | transport_maps/3.[0-6][!0-9]*) answer=$wait_inline ;;
 	transport_maps/*)
 		answer=$wait_inline
-		case $nl$(postconf -c "$view" -m)$nl in
+		case $nl$(postconf -c "$config" -m)$nl in
 		*"${nl}regexp$nl"*) answer=$wait_regexp ;;
 		esac
 		;;

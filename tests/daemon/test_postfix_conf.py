@@ -265,6 +265,14 @@ def test_disable_says_what_it_cannot_take_out(make):
     assert postfix.bytes == before
 
 
+def test_warnings_of_postfix_name_its_own_files(make):
+    postfix = make("mynetworks = 127.0.0.1\nmynetworks = 127.0.0.2\n")
+    done = postfix.run("enable")
+    assert done.returncode == 0
+    warnings = [line for line in done.stderr.splitlines() if "overriding earlier entry" in line]
+    assert warnings and all(f"{postfix.folder}/main.cf, line " in line for line in warnings)
+
+
 @pytest.mark.parametrize("name, options", [
     ("main.cf", ()), ("master.cf", ("--submission", "smtp"))])
 def test_what_others_write_meanwhile_stays(make, tmp_path, monkeypatch, name, options):

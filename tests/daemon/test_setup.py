@@ -42,6 +42,11 @@ def files(box):
     return [(box.dir / "postfix" / name).read_bytes() for name in ("main.cf", "master.cf")]
 
 
+def setup_keys(box):
+    owner = next(d["company_id"] for d in box.cli("domain", "list") if d["name"] == "fresh.test")
+    return [key for key in box.cli("key", "list", "--company", owner) if key["name"] == "setup"]
+
+
 def test_the_plan_changes_nothing(box):
     before = files(box)
     done = run_setup(box, "--dry-run")
@@ -72,11 +77,19 @@ def test_in_and_out(box, to):
     assert "is not known after" not in done.stdout
     domain = next(d for d in box.cli("domain", "list") if d["name"] == "fresh.test")
     assert (domain["policy"], domain["active"]) == ("learn", True)
-    once = files(box)
-    again = run_setup(box, "--yes", "--domain", "fresh.test")
+    once, keys = files(box), setup_keys(box)
+    again = run_setup(box, "--yes", "--domain", "fresh.test", "--to", to)
     assert again.returncode == 0, again.stderr
     assert "none: Postfix is set up already" in again.stdout and "exists already" in again.stdout
     assert files(box) == once
+    assert len(keys) == 1 and setup_keys(box) == keys
+    said = " ".join(again.stdout.split())
+    assert f"The key setup ({keys[0]['id']}) exists already" in said
+    assert "No test email was sent" in said
+    box.cli("key", "revoke", keys[0]["id"])
+    again = run_setup(box, "--yes", "--domain", "fresh.test")
+    assert again.returncode == 0, again.stderr
+    assert "The key, which is shown only once: " in again.stdout and len(setup_keys(box)) == 2
     done = run_setup(box, "--undo")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("is as it was before the setup, byte for byte") == 2
