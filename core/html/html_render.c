@@ -100,16 +100,6 @@ static int compare_element(const void *name, const void *element)
 	return strcmp(name, ((const struct html_element *)element)->name);
 }
 
-/* Returns the row for a lower-case name; unknown names are inline elements. */
-static const struct html_element *find_element(const char *name)
-{
-	static const struct html_element other = {"", HTML_INLINE, 0};
-	const struct html_element *found = bsearch(
-		name, elements, ARRAY_SIZE(elements), sizeof(*elements), compare_element);
-
-	return found ? found : &other;
-}
-
 #define MAILTO "mailto:"
 
 /* Returns the target of href without blanks and control characters; NULL if it is not http,
@@ -317,15 +307,6 @@ static bool declares(const char *style, const char *declaration)
 	return strstr(text.data, declaration) != NULL;
 }
 
-static bool is_hidden(const struct html_element *element, html_attributes list)
-{
-	const char *style = attribute(list, "style");
-
-	return element->role == HTML_HIDDEN || attribute(list, "hidden") ||
-	       (style &&
-		       (declares(style, ";display:none") || declares(style, ";visibility:hidden")));
-}
-
 static bool is_list(const struct html_element *element)
 {
 	return element->role == HTML_LIST || element->role == HTML_NUMBERED;
@@ -391,11 +372,15 @@ struct html_render *html_render_new(size_t max)
 
 void html_render_open(struct html_render *render, const char *name, html_attributes list)
 {
-	const struct html_element *element = find_element(name);
-	struct frame *frame = push_frame(render, element);
-	const char *value;
+	static const struct html_element other = {"", HTML_INLINE, 0};
+	const struct html_element *element = bsearch(
+		name, elements, ARRAY_SIZE(elements), sizeof(*elements), compare_element);
+	const char *style = attribute(list, "style"), *value;
+	struct frame *frame = push_frame(render, element ? element : &other);
 
-	frame->hidden = is_hidden(element, list);
+	frame->hidden = frame->element->role == HTML_HIDDEN || attribute(list, "hidden") ||
+			(style && (declares(style, ";display:none") ||
+					  declares(style, ";visibility:hidden")));
 	if (frame->hidden || render->hidden_n > 0) {
 		render->hidden_n += frame->hidden;
 		return;

@@ -121,16 +121,6 @@ static bool next_piece(const char **at, struct piece *piece)
 	return true;
 }
 
-/* Returns the attribute's bit; 0 if it is not needed. */
-static unsigned attribute_bit(const struct piece *piece)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
-		if (strlen(attributes[i]) == piece->name_len &&
-			g_ascii_strncasecmp(attributes[i], piece->name, piece->name_len) == 0)
-			return 1u << i;
-	return 0;
-}
-
 static void add_attribute(struct buf *out, const struct piece *piece)
 {
 	buf_add_char(out, ' ');
@@ -171,8 +161,8 @@ static const char *add_tag(struct buf *out, const char *at)
 {
 	const char *name = at + 1;
 	size_t len = strcspn(name, BLANKS "/<>\"'=");
+	bool has[ARRAY_SIZE(attributes)] = {false};
 	struct piece piece;
-	unsigned seen = 0;
 	bool closed;
 
 	if (len > NAME_MAX_LEN)
@@ -180,11 +170,13 @@ static const char *add_tag(struct buf *out, const char *at)
 	buf_add(out, at, 1 + len);
 	at = name + len;
 	while (next_piece(&at, &piece)) {
-		unsigned bit = attribute_bit(&piece);
-
-		if (bit & ~seen)
+		for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
+			if (has[i] || strlen(attributes[i]) != piece.name_len ||
+				g_ascii_strncasecmp(attributes[i], piece.name, piece.name_len) != 0)
+				continue;
 			add_attribute(out, &piece);
-		seen |= bit;
+			has[i] = true;
+		}
 	}
 	closed = *at == '>' && at[-1] == '/';
 	buf_add_str(out, closed ? "/>" : ">");
