@@ -27,9 +27,9 @@ enum step {
 	STEP_PASSWORD, /* LOGIN: waits for the password */
 };
 
-/* A login that waits for a response. */
-struct open_login {
-	char number[NUMBER_MAX + 1]; /* its request id; "": free */
+/* A login, which is open while it waits for a response. */
+struct login {
+	char number[NUMBER_MAX + 1]; /* its request id; "": the slot is free */
 	char client[CLIENT_MAX + 1];
 	enum step step;
 };
@@ -39,7 +39,7 @@ struct dialog {
 	void *arg;
 	bool versioned; /* smtpd has sent its VERSION */
 	bool undecided; /* a login could not be decided */
-	struct open_login logins[DIALOG_OPEN_MAX];
+	struct login logins[DIALOG_OPEN_MAX];
 	size_t next;     /* the one to replace if all are in use */
 	struct buf line; /* the part of a line received so far */
 };
@@ -75,7 +75,7 @@ void dialog_free(struct dialog *dialog)
 	free(dialog);
 }
 
-static struct open_login *open_login_of(struct dialog *dialog, const char *number)
+static struct login *find_login(struct dialog *dialog, const char *number)
 {
 	for (size_t i = 0; i < DIALOG_OPEN_MAX; i++)
 		if (str_eq(dialog->logins[i].number, number))
@@ -85,51 +85,30 @@ static struct open_login *open_login_of(struct dialog *dialog, const char *numbe
 
 static void close_login(struct dialog *dialog, const char *number)
 {
-	struct open_login *login = open_login_of(dialog, number);
+	struct login *login = find_login(dialog, number);
 
 	if (login)
-		*login = (struct open_login){0};
+		*login = (struct login){0};
 }
 
-static void ask(struct dialog *dialog, const char *number, const char *client, enum step step,
-	struct buf *out)
+/* Asks for the response of the login, which is open from now on. */
+static void ask(struct dialog *dialog, const struct login *login, struct buf *out)
 {
 	static const char *const prompts[] = {
 		[STEP_PLAIN] = "",
 		[STEP_LOGIN] = "Username:",
 		[STEP_PASSWORD] = "Password:",
 	};
-	struct open_login *login = open_login_of(dialog, number);
+	struct login *open = find_login(dialog, login->number);
 
-	if (login == NULL)
-		login = open_login_of(dialog, "");
-	if (login == NULL)
-		login = &dialog->logins[dialog->next++ % DIALOG_OPEN_MAX];
-	memmove(login->number, number, strlen(number) + 1);
-	memmove(login->client, client, strlen(client) + 1);
-	login->step = step;
-	buf_printf(out, "CONT\t%s\t", number);
-	base64_encode(prompts[step], strlen(prompts[step]), 0, out);
+	if (open == NULL)
+		open = find_login(dialog, "");
+	if (open == NULL)
+		open = &dialog->logins[dialog->next++ % DIALOG_OPEN_MAX];
+	*open = *login;
+	buf_printf(out, "CONT\t%s\t", login->number);
+	base64_encode(prompts[login->step], strlen(prompts[login->step]), 0, out);
 	buf_add_char(out, '\n');
-}
-
-static void answer_login(struct dialog *dialog, const char *number, const char *client,
-	const char *password, size_t len, struct buf *out)
-{
-	const struct auth_attempt attempt = {client, password, len};
-	char key_id[ID_SIZE] = "";
-
-	switch (dialog->check(dialog->arg, &attempt, key_id)) {
-	case AUTH_OK:
-		buf_printf(out, "OK\t%s\tuser=%s\n", number, key_id);
-		return;
-	case AUTH_TEMP:
-		dialog->undecided = true;
-		return;
-	case AUTH_FAIL:
-		break;
-	}
-	buf_printf(out, "FAIL\t%s\treason=this is no API key that may send\n", number);
 }
 
 /* Finds the password in RFC 4616 2: [authzid] NUL authcid NUL passwd. */
@@ -148,28 +127,40 @@ static bool plain_password(const struct buf *message, size_t *start_r)
 	return true;
 }
 
-/* Handles the response of a login. number and client may point into the open login that is
- * closed here, so they are copied. */
-static void on_response(struct dialog *dialog, const char *number, const char *client,
-	enum step step, struct span response, struct buf *out)
+/* Handles the response of a login, which is passed by value, because its slot may be freed here. */
+static void on_response(
+	struct dialog *dialog, struct login login, struct span response, struct buf *out)
 {
 	struct buf message = BUF_INIT;
-	char of[NUMBER_MAX + 1], from[CLIENT_MAX + 1];
+	struct auth_attempt attempt = {.client = login.client};
+	char key_id[ID_SIZE] = "";
 	size_t start = 0;
 
-	snprintf(of, sizeof(of), "%s", number);
-	snprintf(from, sizeof(from), "%s", client);
 	buf_reserve(&message, response.len + 1);
 	if (base64_decode(response.data, response.len, &message) < 0 ||
-		(step == STEP_PLAIN && !plain_password(&message, &start))) {
-		close_login(dialog, of);
-		buf_printf(out, "FAIL\t%s\treason=the response cannot be read\n", of);
-	} else if (step == STEP_LOGIN) {
-		ask(dialog, of, from, STEP_PASSWORD, out);
+		(login.step == STEP_PLAIN && !plain_password(&message, &start))) {
+		close_login(dialog, login.number);
+		buf_printf(out, "FAIL\t%s\treason=the response cannot be read\n", login.number);
+	} else if (login.step == STEP_LOGIN) {
+		login.step = STEP_PASSWORD;
+		ask(dialog, &login, out);
 	} else {
-		close_login(dialog, of);
+		close_login(dialog, login.number);
 		buf_add_char(&message, '\0');
-		answer_login(dialog, of, from, message.data + start, message.len - 1 - start, out);
+		attempt.password = message.data + start;
+		attempt.len = message.len - 1 - start;
+		switch (dialog->check(dialog->arg, &attempt, key_id)) {
+		case AUTH_OK:
+			buf_printf(out, "OK\t%s\tuser=%s\n", login.number, key_id);
+			break;
+		case AUTH_FAIL:
+			buf_printf(out, "FAIL\t%s\treason=this is no API key that may send\n",
+				login.number);
+			break;
+		case AUTH_TEMP:
+			dialog->undecided = true;
+			break;
+		}
 	}
 	wipe(&message);
 }
@@ -214,48 +205,48 @@ static void copy_client(struct span value, char client[static CLIENT_MAX + 1])
 static int on_auth(struct dialog *dialog, struct span rest, struct buf *out)
 {
 	struct span mechanism, word, value, response = {NULL, 0};
-	char number[NUMBER_MAX + 1], client[CLIENT_MAX + 1] = "";
+	struct login login = {.step = STEP_LOGIN};
 	bool secured = false;
-	enum step step;
 
-	if (!read_number(span_cut(&rest, '\t'), number))
+	if (!read_number(span_cut(&rest, '\t'), login.number))
 		return -1;
-	close_login(dialog, number);
+	close_login(dialog, login.number);
 	mechanism = span_cut(&rest, '\t');
-	if (!span_is_nocase(mechanism, "PLAIN") && !span_is_nocase(mechanism, "LOGIN")) {
-		buf_printf(out, "FAIL\t%s\treason=this mechanism is not known\n", number);
+	if (span_is_nocase(mechanism, "PLAIN")) {
+		login.step = STEP_PLAIN;
+	} else if (!span_is_nocase(mechanism, "LOGIN")) {
+		buf_printf(out, "FAIL\t%s\treason=this mechanism is not known\n", login.number);
 		return 0;
 	}
-	step = span_is_nocase(mechanism, "PLAIN") ? STEP_PLAIN : STEP_LOGIN;
 	/* The response comes last and has no tabs. */
 	while (rest.len > 0) {
 		word = span_cut(&rest, '\t');
 		if (value_of(word, "rip=", &value))
-			copy_client(value, client);
+			copy_client(value, login.client);
 		else if (span_is(word, "secured"))
 			secured = true;
 		else if (value_of(word, "resp=", &value))
 			response = value;
 	}
-	if (!secured && !cidr_is_loopback(client))
-		buf_printf(out, "FAIL\t%s\treason=a login needs TLS\n", number);
+	if (!secured && !cidr_is_loopback(login.client))
+		buf_printf(out, "FAIL\t%s\treason=a login needs TLS\n", login.number);
 	else if (response.data == NULL)
-		ask(dialog, number, client, step, out);
+		ask(dialog, &login, out);
 	else
-		on_response(dialog, number, client, step, response, out);
+		on_response(dialog, login, response, out);
 	return 0;
 }
 
 static int on_cont(struct dialog *dialog, struct span rest, struct buf *out)
 {
-	const struct open_login *login;
+	const struct login *login;
 	char number[NUMBER_MAX + 1];
 
 	if (!read_number(span_cut(&rest, '\t'), number))
 		return -1;
-	login = open_login_of(dialog, number);
+	login = find_login(dialog, number);
 	if (login)
-		on_response(dialog, login->number, login->client, login->step, rest, out);
+		on_response(dialog, *login, rest, out);
 	else
 		buf_printf(out, "FAIL\t%s\treason=no such login has begun\n", number);
 	return 0;
