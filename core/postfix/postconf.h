@@ -15,6 +15,8 @@
 #include "core/base/mem.h"
 #include "core/base/strv.h"
 
+struct conf;
+
 /* Reads n parameters with their references expanded (postconf -x). Parameters that Postfix does
  * not know are "". The caller frees each value. ERR_CONFIG if there is no Postfix or no such
  * configuration. */
@@ -24,7 +26,6 @@ int postconf_read(const char *config_dir, const char *const *names, size_t n, ch
 /* If milter.socket is empty, sets it to postern/milter.sock in the queue directory of
  * submission.postfix_config, where Postfix connects to postern-milter. If Postfix cannot be
  * asked, uses the default queue directory and returns -1. */
-struct conf;
 int postconf_find_milter_socket(struct conf *conf, struct err *err);
 /* Finds auth.socket, where Postfix reaches postern-auth: auth.sock beside the milter's socket. */
 int postconf_find_auth_socket(struct conf *conf, struct err *err);

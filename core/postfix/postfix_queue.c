@@ -574,7 +574,7 @@ static int speak(int smtp, const char *sender, const char *recipient, int file, 
 int postfix_queue_submit(const struct postfix_queue *queue, const char *sender,
 	const char *recipient, int file, struct err *err)
 {
-	static const struct timeval patience = {.tv_sec = TIMEOUT_MS / 1000};
+	static const struct timeval timeout = {.tv_sec = TIMEOUT_MS / 1000};
 	_cleanup_strv_ struct strv argv = STRV_INIT;
 	int fds[2], status, result;
 	pid_t pid;
@@ -587,8 +587,8 @@ int postfix_queue_submit(const struct postfix_queue *queue, const char *sender,
 	strv_add(&argv, "-bs");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
 		return err_set(err, ERR_TEMPORARY, "%s", strerror(errno));
-	setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fds[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fds[0], SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	result = program_start(argv.items, (int[]){fds[1], fds[1], -1}, &pid, err);
 	close(fds[1]);
 	if (result == 0) {

@@ -66,20 +66,6 @@ static const char *tail_of(const char *socket)
 	return tail ? tail : socket;
 }
 
-/* True if the milter's default action is tempfail; an item may have its own: `{ unix:a,
- * default_action = tempfail }`. */
-static bool puts_off(const char *item, const char *action)
-{
-	static const char name[] = "default_action";
-	const char *own = strstr(item, name);
-
-	if (own) {
-		own += strlen(name);
-		own += strspn(own, " \t=");
-	}
-	return str_starts(own ? own : action, "tempfail");
-}
-
 /* Only the first fault of a kind is reported. */
 static void keep_first(char **words, char *text)
 {
@@ -92,9 +78,11 @@ static void keep_first(char **words, char *text)
 static void look_at_lists(
 	char *const values[static N], const char *socket, struct postfix_setup *setup)
 {
+	static const char option[] = "default_action";
+
 	for (size_t i = SMTPD; i <= LOCAL; i++) {
 		_cleanup_free_ char *item = NULL;
-		const char *list = values[i];
+		const char *list = values[i], *action = values[ACTION], *own;
 		bool excepted = false, behind = false;
 
 		for (; (item = postconf_item(&list, &excepted)); behind = true) {
@@ -108,7 +96,11 @@ static void look_at_lists(
 				mem_printf("%s in main.cf lacks postern-milter", names[i]));
 			continue;
 		}
-		if (!puts_off(item, values[ACTION]))
+		/* An item may have its own: `{ unix:a, default_action = tempfail }`. */
+		own = strstr(item, option);
+		if (own)
+			action = own + strlen(option) + strspn(own + strlen(option), " \t=");
+		if (!str_starts(action, "tempfail"))
 			keep_first(&setup->unguarded,
 				mem_printf("%s in main.cf has postern-milter without "
 					   "default_action=tempfail: while it is away, mail "

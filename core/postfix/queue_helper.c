@@ -208,13 +208,11 @@ int queue_helper_start(const struct conf *conf, const char *folder, int *helper_
 	if (pid == 0) {
 		close(sockets[0]);
 		*helper_r = sockets[1];
-		if (drop_rights(info.st_uid, info.st_gid, err) < 0)
-			return -1;
-		return 0;
+		return drop_rights(info.st_uid, info.st_gid, err);
 	}
 	close(sockets[1]);
 	signals = signalfd(-1, &ends, SFD_CLOEXEC);
-	daemon_ready(); /* This one of the two processes is the one that systemd knows. */
+	daemon_ready(); /* systemd accepts it only from the process that it has started. */
 	status = serve_requests(sockets[0], queue, pid, signals);
 	close(signals);
 	postfix_queue_free(TAKE_PTR(queue));
