@@ -9,6 +9,7 @@
  */
 #include "core/address/addr.h"
 
+#include <glib.h>
 #include <idn2.h>
 #include <stdbool.h>
 #include <string.h>
@@ -43,7 +44,6 @@ static bool needs_idn(const char *text)
 /* Returns what is wrong with a lower-case ASCII name (RFC 1123 2.1), or NULL. */
 static const char *name_fault(const char *name)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 	const char *label = name;
 
 	if (*name == '\0')
@@ -59,8 +59,10 @@ static const char *name_fault(const char *name)
 			return "a part between dots is longer than 63 bytes";
 		if (label[0] == '-' || label[len - 1] == '-')
 			return "a part between dots begins or ends with a hyphen";
-		if (strspn(label, letters) < len)
-			return "it has a character that no domain name has";
+		for (size_t i = 0; i < len; i++)
+			if (!g_ascii_islower(label[i]) && !ascii_is_digit(label[i]) &&
+				label[i] != '-')
+				return "it has a character that no domain name has";
 		if (label[len] == '\0')
 			break;
 		label += len + 1;
@@ -180,13 +182,12 @@ static size_t quoted_len(const char *text)
 /* Returns the length of the atext (RFC 5322 3.2.3, RFC 6532 3.2) and dots at text. */
 static size_t dot_atom_len(const char *text)
 {
-	static const char ascii[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-/=?^_`{|}~.";
-	size_t len = strspn(text, ascii);
+	const char *end = text;
 
-	while ((unsigned char)text[len] >= 0x80)
-		len += 1 + strspn(text + len + 1, ascii);
-	return len;
+	while (g_ascii_isalnum(*end) || (unsigned char)*end >= 0x80 ||
+		(*end != '\0' && strchr("!#$%&'*+-/=?^_`{|}~.", *end)))
+		end++;
+	return (size_t)(end - text);
 }
 
 /* Returns what is wrong with a dot-atom of len bytes, or NULL. */

@@ -349,15 +349,17 @@ static bool all_see(const char *bare, const struct addr *addr)
 	return seen.n == 1 && str_eq(seen.items[0], addr->domain);
 }
 
-/* Reads the form of nearly all envelope senders, in which no reader sees anything else. */
+/* Reads the form of nearly all envelope senders and of most From fields, in which no reader sees
+ * anything else: a mailbox of letters, digits and few other characters, with one @. */
 static bool read_plain(const char *value, struct addr_header *header)
 {
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-		"-._@";
 	_cleanup_addr_ struct addr addr = {0};
+	const char *end = value;
 
-	if (value[strspn(value, plain)] != '\0' || addr_parse(value, &addr, NULL) < 0)
+	while (is_ascii_part(*end) || (*end != '\0' && strchr("_@<> ", *end)))
+		end++;
+	if (*end != '\0' || strchr(value, '@') != strrchr(value, '@') ||
+		addr_parse(value, &addr, NULL) < 0)
 		return false;
 	strv_add(&header->domains, addr.domain);
 	header->mailbox = addr_spec(&addr);

@@ -5,6 +5,7 @@
  */
 #include "core/base/log.h"
 
+#include <glib.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -82,12 +83,18 @@ static void add_log_quoted(struct buf *line, const char *value)
 	buf_add_char(line, '"');
 }
 
+static bool is_plain(char c)
+{
+	return g_ascii_isalnum(c) || (c != '\0' && strchr("-._:/@+<>,[]", c));
+}
+
 static void add_log_value(struct buf *line, const char *value)
 {
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:/@+<>,[]";
+	const char *end = value;
 
-	if (*value && value[strspn(value, plain)] == '\0')
+	while (is_plain(*end))
+		end++;
+	if (end > value && *end == '\0')
 		buf_add_str(line, value);
 	else
 		add_log_quoted(line, value);

@@ -34,17 +34,13 @@ bool str_eq_nocase(const char *a, const char *b)
 
 bool str_eq_folded(const char *a, const char *b)
 {
-	char *folded_a, *folded_b;
-	bool same;
+	_cleanup_free_ char *folded_a = NULL, *folded_b = NULL;
 
 	if (str_is_ascii(a) && str_is_ascii(b))
 		return str_eq_nocase(a, b);
-	folded_a = g_utf8_casefold(a, -1);
-	folded_b = g_utf8_casefold(b, -1);
-	same = str_eq(folded_a, folded_b);
-	g_free(folded_a);
-	g_free(folded_b);
-	return same;
+	folded_a = str_folded(a);
+	folded_b = str_folded(b);
+	return str_eq(folded_a, folded_b);
 }
 
 char *str_folded(const char *text)
@@ -64,11 +60,9 @@ char *str_folded(const char *text)
 
 unsigned str_hash_folded(const char *text)
 {
-	char *folded = g_utf8_casefold(text, -1);
-	unsigned hash = g_str_hash(folded);
+	_cleanup_free_ char *folded = str_folded(text);
 
-	g_free(folded);
-	return hash;
+	return g_str_hash(folded);
 }
 
 bool str_starts(const char *text, const char *prefix)
@@ -115,8 +109,10 @@ char *str_unfolded(const char *value)
 	char *line = mem_strdup(value), *to = line;
 
 	while (*value) {
-		size_t breaks = strspn(value, "\r\n");
+		size_t breaks = 0;
 
+		while (value[breaks] == '\r' || value[breaks] == '\n')
+			breaks++;
 		if (breaks == 0) {
 			*to++ = *value == '\t' ? ' ' : *value;
 			value++;

@@ -12,16 +12,16 @@
 
 void mime_content_add_lf(struct buf *out, const char *text, size_t len)
 {
-	char *to = buf_reserve(out, len);
-	size_t n = 0;
+	const char *end = text + len, *cr;
 
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] != '\r')
-			to[n++] = text[i];
-		else if (i + 1 == len || text[i + 1] != '\n')
-			to[n++] = '\n';
+	buf_reserve(out, len);
+	while (text < end && (cr = memchr(text, '\r', (size_t)(end - text))) != NULL) {
+		buf_add(out, text, (size_t)(cr - text));
+		text = cr + 1;
+		if (text == end || *text != '\n')
+			buf_add_char(out, '\n');
 	}
-	buf_wrote(out, n);
+	buf_add(out, text, (size_t)(end - text));
 }
 
 /* "From " gets a `>` in mbox files, and a single dot ends an SMTP message. */
