@@ -414,6 +414,9 @@ static int read_own_fields(const struct session_message *message, struct facts *
 	const struct strv *keys = &message->own[OWN_IDEMPOTENCY].values;
 	const struct strv *resend_keys = &message->own[OWN_RESEND_IDEMPOTENCY].values;
 
+	if (message->unsupported)
+		return err_set(&facts->field_err, ERR_INVALID,
+			"The field %s is not supported over SMTP.", message->unsupported);
 	for (size_t i = 0; i < OWN_FIELDS; i++)
 		if (message->own[i].overflow)
 			return err_set(&facts->field_err, ERR_INVALID,

@@ -90,6 +90,17 @@ const char *const session_own_names[OWN_FIELDS] = {
 	[OWN_VARIABLES] = TAG_META_FIELD,
 };
 
+/* What Mailgun does on these fields over SMTP changes who gets what, and when. */
+static const char *const unsupported_names[] = {
+	"X-Mailgun-Drop-Message",
+	"X-Mailgun-Deliver-By",
+	"X-Mailgun-Delivery-Time-Optimize-Period",
+	"X-Mailgun-Time-Zone-Localize",
+	"X-Mailgun-Require-TLS",
+	"X-Mailgun-Template-Name",
+	"X-Mailgun-Recipient-Variables",
+};
+
 struct milter_session *session_new(enum mail_origin origin, const char *client, bool by_tcp)
 {
 	struct milter_session *session = mem_new(struct milter_session);
@@ -258,6 +269,14 @@ static void hold_copy(struct milter_session *session)
 	drop_copy(session);
 }
 
+/* True if the value asks for something: it is neither empty nor a no. */
+static bool asks(const char *value)
+{
+	_cleanup_free_ char *text = str_trim(value, strlen(value));
+
+	return *text && !str_eq_nocase(text, "no") && !str_eq_nocase(text, "false");
+}
+
 /* Fields that are addressed to us are kept apart from the copy. */
 static void copy_field(struct milter_session *session, const char *name, const char *value)
 {
@@ -268,6 +287,9 @@ static void copy_field(struct milter_session *session, const char *name, const c
 			add_one_of(&message->own[i], value, SESSION_OWN_FIELDS, SESSION_OWN_BYTES);
 			return;
 		}
+	for (size_t i = 0; i < ARRAY_SIZE(unsupported_names); i++)
+		if (is_field(name, unsupported_names[i]) && asks(value))
+			message->unsupported = unsupported_names[i];
 	if (is_field(name, TICKET_TRACE_FIELD) || is_field(name, TICKET_NONCE_FIELD) ||
 		message->no_room)
 		return;

@@ -110,11 +110,12 @@ struct session_message {
 	bool has_message_id;  /* also true for one that was too long to keep */
 	bool has_unsubscribe; /* the message has List-Unsubscribe itself */
 	struct session_fields own[OWN_FIELDS];
-	struct buf copy;    /* the message without own fields, with LF line ends */
-	int64_t copy_held;  /* how many bytes of the shared room the copy takes */
-	bool copy_has_body; /* the header has ended */
-	bool copy_ends_cr;  /* the last byte received was a CR, which is not in the copy yet */
-	bool no_room;       /* there was no memory for the copy, so none is kept */
+	const char *unsupported; /* a field that asks for what is not done over SMTP; NULL */
+	struct buf copy;         /* the message without own fields, with LF line ends */
+	int64_t copy_held;       /* how many bytes of the shared room the copy takes */
+	bool copy_has_body;      /* the header has ended */
+	bool copy_ends_cr;       /* the last byte received was a CR, which is not in the copy yet */
+	bool no_room;            /* there was no memory for the copy, so none is kept */
 };
 
 struct milter_session {

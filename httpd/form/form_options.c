@@ -1,5 +1,8 @@
 /*
  * form_options: the tables of prefixes and options.
+ *
+ * A finished message may have options in its header, as Mailgun takes them there. They are read
+ * first, so a parameter of the form replaces them.
  */
 #include "httpd/form/form_options.h"
 
@@ -12,6 +15,8 @@
 #include "core/compose/mime_fields.h"
 #include "core/mime/mime_gmime.h"
 #include "core/mime/mime_header.h"
+#include "core/mime/mime_scan.h"
+#include "core/mime/mime_words.h"
 #include "httpd/form/form.h"
 
 /* The results while a form is parsed. */
@@ -32,7 +37,7 @@ static bool is_yes(const char *value)
 	return str_eq_nocase(value, "yes") || str_eq_nocase(value, "true");
 }
 
-/* o: */
+/* Options, each by the name of its parameter and that of its header field */
 
 static int take_tag(struct options *options, const char *value)
 {
@@ -77,31 +82,90 @@ static int refuse_any(struct options *options, const char *value)
 	return -1;
 }
 
+static int take_variables(struct options *options, const char *value)
+{
+	json_t *object = json_loads(value, 0, NULL);
+	bool is_object = json_is_object(object);
+
+	if (is_object)
+		json_object_update(options->variables, object);
+	json_decref(object);
+	return is_object ? 0 : -1;
+}
+
 /* All other options concern what Mailgun does around an email (tracking,
  * signing, choosing the IP address to send from). They are accepted and
  * ignored. */
 static const struct {
-	const char *name;
+	const char *name;  /* "": another table has it */
+	const char *field; /* in the header of a finished message */
 	int (*take)(struct options *options, const char *value);
 	const char *refusal;
 } known_options[] = {
-	{"tag", take_tag, "is not valid"},
-	{"testmode", take_testmode, NULL},
-	{"deliverytime", take_deliverytime,
+	{"o:tag", "X-Mailgun-Tag", take_tag, "is not valid"},
+	{"o:testmode", "X-Mailgun-Drop-Message", take_testmode, NULL},
+	{"o:deliverytime", "X-Mailgun-Deliver-By", take_deliverytime,
 		"parameter must be an RFC 2822 date within the next 30 days"},
-	{"deliverytime-optimize-period", refuse_any, "parameter is not supported yet"},
-	{"time-zone-localize", refuse_any, "parameter is not supported yet"},
-	{"require-tls", take_require_tls, "parameter: TLS cannot be required for one email"},
+	{"o:deliverytime-optimize-period", "X-Mailgun-Delivery-Time-Optimize-Period", refuse_any,
+		"parameter is not supported yet"},
+	{"o:time-zone-localize", "X-Mailgun-Time-Zone-Localize", refuse_any,
+		"parameter is not supported yet"},
+	{"o:require-tls", "X-Mailgun-Require-TLS", take_require_tls,
+		"parameter: TLS cannot be required for one email"},
+	{"h:X-Mailgun-Variables", "X-Mailgun-Variables", take_variables,
+		"parameter is not a valid JSON"},
+	{"", "X-Mailgun-Template-Name", refuse_any, "parameter is not supported yet"},
+	{"", "X-Mailgun-Recipient-Variables", refuse_any, "parameter is not supported yet"},
 };
 
-/* An empty one counts as absent. */
+/* Takes option i, which the client has called name. An empty one counts as absent. */
+static int take_known(struct options *options, size_t i, const char *name, const char *value,
+	struct problem *problem)
+{
+	if (*value && known_options[i].take(options, value) < 0)
+		return bad_option(problem, name, known_options[i].refusal);
+	return 0;
+}
+
 static int take_option(struct options *options, const struct form_field *field, const char *name,
 	struct problem *problem)
 {
+	(void)name;
 	for (size_t i = 0; i < ARRAY_SIZE(known_options); i++)
-		if (field->value.len > 0 && str_eq_nocase(name, known_options[i].name) &&
-			known_options[i].take(options, buf_str(&field->value)) < 0)
-			return bad_option(problem, field->name, known_options[i].refusal);
+		if (str_eq_nocase(field->name, known_options[i].name))
+			return take_known(options, i, field->name, buf_str(&field->value), problem);
+	return 0;
+}
+
+static int too_large(struct problem *problem)
+{
+	return problem_set(problem, PROBLEM_BAD_REQUEST,
+		"Send options (parameters starting with o:, h:, or v:) are limited to 16 kB total");
+}
+
+/* Takes the options in the header of a finished message. */
+static int take_fields(struct options *options, struct problem *problem)
+{
+	const struct buf *finished = &options->draft->finished;
+	struct span rest = {finished->data, finished->len};
+	struct mime_scan_field field;
+	size_t bytes = 0;
+
+	mime_scan_drop_from_line(&rest);
+	while (mime_scan_field(&rest, &field))
+		for (size_t i = 0; i < ARRAY_SIZE(known_options); i++) {
+			_cleanup_free_ char *line = NULL, *value = NULL;
+
+			if (!mime_scan_is(&field, known_options[i].field))
+				continue;
+			bytes += field.raw.len;
+			if (bytes > FORM_OPTIONS_MAX)
+				return too_large(problem);
+			line = mime_scan_value(&field);
+			value = mime_words_decode(line);
+			if (take_known(options, i, known_options[i].field, value, problem) < 0)
+				return -1;
+		}
 	return 0;
 }
 
@@ -132,17 +196,8 @@ static int take_header(struct options *options, const struct form_field *field, 
 			"Header name must be pure ASCII: %.100s", name);
 	if (!mime_header_name_valid(name))
 		return bad_option(problem, field->name, "is not a valid header name");
-	if (str_eq_nocase(name, "x-mailgun-variables")) {
-		json_t *object = json_loads(value, 0, NULL);
-		bool is_object = json_is_object(object);
-
-		if (is_object)
-			json_object_update(options->variables, object);
-		json_decref(object);
-		return is_object ? 0
-				 : bad_option(problem, "h:X-Mailgun-Variables",
-					   "parameter is not a valid JSON");
-	}
+	if (str_eq_nocase(name, "X-Mailgun-Variables"))
+		return take_option(options, field, name, problem);
 	mime_header_unfold(value);
 	if (!mime_header_value_valid(value))
 		return bad_option(
@@ -210,10 +265,7 @@ static int check_size(const struct form *form, struct problem *problem)
 			if (prefixes[k].counts &&
 				str_starts_nocase(form->fields[i].name, prefixes[k].prefix))
 				bytes += strlen(form->fields[i].name) + form->fields[i].value.len;
-	if (bytes <= FORM_OPTIONS_MAX)
-		return 0;
-	return problem_set(problem, PROBLEM_BAD_REQUEST,
-		"Send options (parameters starting with o:, h:, or v:) are limited to 16 kB total");
+	return bytes <= FORM_OPTIONS_MAX ? 0 : too_large(problem);
 }
 
 static int take_field(
@@ -306,6 +358,8 @@ int form_options_parse(
 	};
 	int result = check_size(form, problem);
 
+	if (result == 0)
+		result = take_fields(&options, problem);
 	for (size_t i = 0; result == 0 && i < form->n; i++)
 		result = take_field(&options, &form->fields[i], problem);
 	if (result == 0 && (draft->finished.len > 0 || !reply_to_varies(&draft->message)))

@@ -18,7 +18,8 @@
 enum { FORM_OPTIONS_MAX = 16 * 1024 };
 
 /* Adds headers, Message-ID, tags and variables to the email. A finished
- * message's own fields take precedence. Returns 0, or -1 with the problem. */
+ * message's own fields take precedence, except those with options, which the
+ * form's options add to or replace. Returns 0, or -1 with the problem. */
 int form_options_parse(
 	const struct form *form, int64_t now_us, struct draft *draft, struct problem *problem);
 

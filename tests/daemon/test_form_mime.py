@@ -2,8 +2,10 @@
 
 import email.message
 import email.policy
+import email.utils
 import json
 import re
+import time as clock
 
 import pytest
 from harness import File, FormClient
@@ -158,7 +160,7 @@ REMOVED = {
     "Bcc": b"Bcc: secret@dst.test\n",
     "bcc, folded": b"bcc: a@dst.test,\n\tsecret@dst.test,\n b@dst.test\n",
     "two": b"BCC: secret@dst.test\nSubject: x\nBcc: secret@dst.test\n",
-    "Mailgun": b"X-Mailgun-Tag: secret\nX-Mailgun-Drop-Message: yes\n",
+    "Mailgun": b"X-Mailgun-Tag: secret\nX-Mailgun-Drop-Message: no\nX-Mailgun-Track: yes\n",
     "Mailgun, any case": b'x-MAILGUN-variables: {"secret": 1}\n',
     "ticket": b"X-Postern-Ticket: secret\n",
 }
@@ -375,6 +377,50 @@ def test_testmode(mime, to, own_id):
     mime.deliver_message(later, message_with(own_id))
     assert not mime.box.sink.now(to=to)
     assert to not in mime.box.log("postfix")
+
+
+def test_options_in_the_header(mime, to, own_id):
+    """As Symfony and Laravel give tags and variables by default."""
+    header = (
+        b"X-Mailgun-Tag: one\nx-mailgun-tag: =?utf-8?Q?zw=C3=B6lf?=\nX-Mailgun-Tag:\n"
+        b'X-Mailgun-Variables: {"a": 1,\n "b": [2]}\nX-Mailgun-Require-TLS: no\n'
+    )
+    more = {"o:tag": "three", "v:a": "3"}
+    mime.deliver_message(to, message_with(own_id, header), **more)
+    (row,) = mime.stored(own_id)
+    assert json.loads(row["variables"]) == {"a": "3", "b": [2]}
+    assert [tag["value"] for tag in json.loads(row["tags"])] == ["one", "zw\u00f6lf", "three"]
+
+
+def test_message_to_be_dropped(mime, to, own_id):
+    message = message_with(own_id, b"X-Mailgun-Drop-Message: yes\n")
+    assert queued_id(mime.post_message(to, message)) == own_id
+    mime.deliver_message(unique("later") + "@dst.test", message_with(own_id))
+    assert not mime.box.sink.now(to=to)
+
+
+def test_message_to_be_delivered_later(mime, to, own_id):
+    time = email.utils.formatdate(clock.time() + 86400)
+    message = message_with(own_id, b"X-Mailgun-Deliver-By: " + time.encode() + b"\n")
+    assert queued_id(mime.post_message(to, message)) == own_id
+    (row,) = mime.stored(own_id)
+    assert mime.httpd.read(row["id"])["last_event"] == "scheduled"
+
+
+@pytest.mark.parametrize("name, value", [
+    ("Deliver-By", "soon"), ("Variables", "x"), ("Require-TLS", "yes"), ("Template-Name", "x"),
+    ("Recipient-Variables", "{}"), ("Time-Zone-Localize", "10:00"),
+    ("Delivery-Time-Optimize-Period", "24h")])
+def test_options_in_the_header_are_not_swallowed(mime, to, own_id, name, value):
+    message = message_with(own_id, f"x-mailgun-{name}: {value}\n".encode())
+    check_refused(mime.post_message(to, message), 400, re.compile(f"X-Mailgun-{name} .*", re.I))
+
+
+def test_options_in_the_header_are_limited(mime, to, own_id):
+    message = message_with(own_id, b"X-Mailgun-Tag: " + b"x" * 800 + b"\n")
+    mime.deliver_message(to, message)
+    message = message_with(own_id, (b"X-Mailgun-Tag: " + b"x" * 800 + b"\n") * 25)
+    check_refused(mime.post_message(to, message), 400, re.compile("Send options .*16 kB total"))
 
 
 def test_recipient_variables_are_not_swallowed(mime, to, own_id):

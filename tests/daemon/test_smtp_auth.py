@@ -307,6 +307,9 @@ def test_tags(box, to):
         ("Idempotency-Key: " + "x" * 257 + "\r\n", "The field Idempotency-Key must have between 1 and 256"),
         ("Idempotency-Key: a\r\nResend-Idempotency-Key: a\r\n", "The field Idempotency-Key must stand once"),
         ("X-Mailgun-Tag: x\r\n" * 76, "Too many tags"),
+        ("X-Mailgun-Drop-Message: yes\r\n", "The field X-Mailgun-Drop-Message is not supported over SMTP."),
+        ("x-mailgun-deliver-by:\r\n\tlater\r\n", "The field X-Mailgun-Deliver-By is not supported over SMTP."),
+        ("X-Mailgun-Recipient-Variables: {}\r\n", "The field X-Mailgun-Recipient-Variables is not supported"),
         ("X-Mailgun-Tag: x\r\n" * 101, "The field X-Mailgun-Tag is too long, or is there too often."),
     ):
         message_id, data = new_message(to, more=more)
