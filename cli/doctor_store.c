@@ -321,7 +321,8 @@ static void look_at_log(struct doctor *doctor)
 	if (state.mute_us) {
 		clock_iso8601(state.mute_us, since);
 		doctor_say(doctor, "log", DOCTOR_WRONG,
-			"Postfix's log has shown none of its mail since %s: is syslog running?",
+			"Postfix's log has shown none of its mail since %s: is syslog running? If "
+			"the disk of the log was full, run postfix reload",
 			since);
 	} else if (state.end_us == 0) {
 		doctor_say(doctor, "log", DOCTOR_UNKNOWN,

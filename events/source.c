@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/base/str.h"
@@ -36,13 +37,26 @@ int source_open(const struct source_location *location, const char *position,
 	return open_journal(location, position, source_r, err);
 }
 
+/* postlogd(8) writes nothing more once a write has failed, until it is started anew. */
+static int check_room(const char *path, struct err *err)
+{
+	struct statvfs disk;
+
+	if (statvfs(path, &disk) < 0 || disk.f_blocks == 0 || disk.f_bavail > 0)
+		return 0;
+	return err_set(err, ERR_TEMPORARY,
+		"the disk of %s is full: make room there, then run postfix reload, since Postfix "
+		"does not begin to write its log again by itself",
+		path);
+}
+
 int source_check(const struct source_location *location, struct err *err)
 {
 	_cleanup_(source) struct source *source = NULL;
 	struct source_line line;
 
 	if (location->file)
-		return 0;
+		return check_room(location->file, err);
 	if (open_journal(location, NULL, &source, err) < 0)
 		return -1;
 	if (source_next(source, &line, err) == 1)

@@ -69,8 +69,8 @@ struct source_location {
 int source_choose(const struct conf *conf, const char *once, struct source_location *place_r,
 	struct err *err);
 void source_location_clear(struct source_location *location);
-/* Checks that the journal, if that is the location, has lines of Postfix. Returns 0, or -1 on
- * error. */
+/* Checks that the disk of the file has room, or that the journal has lines of Postfix. Returns 0,
+ * or -1 on error. */
 int source_check(const struct source_location *location, struct err *err);
 /* position: where to continue; NULL for the beginning. */
 int source_open(const struct source_location *location, const char *position,

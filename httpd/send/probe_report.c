@@ -212,7 +212,8 @@ static const struct {
 		"see its log: journalctl -u postern-events"},
 	[READER_MUTE] = {"Postfix's log tells nothing of messages that Postfix has taken",
 		"see whether the system's logger runs, and that postern-events reads the log that "
-		"Postfix writes (postern-events --check)"},
+		"Postfix writes (postern-events --check); when its disk was full, run postfix "
+		"reload"},
 };
 
 enum reader_fault reader_judge(

@@ -401,12 +401,20 @@ static void look_at_log(struct prober *prober, const struct probe *last)
 	if (oldest == NULL)
 		return;
 	finding = ask_log(prober, oldest);
-	if (finding == PROBE_LOG_MUTE)
+	if (finding == PROBE_LOG_MUTE) {
 		prober->mute_us = oldest->seen_us;
-	if (finding == PROBE_LOG_TAKEN)
+		if (prober->stuck)
+			prober->by_log = prober->stuck = false;
+	}
+	if (finding == PROBE_LOG_TAKEN) {
 		prober->unconfirmed[0] = '\0';
-	else if (finding == PROBE_LOG_STUCK)
+	} else if (finding == PROBE_LOG_STUCK) {
 		prober->by_log = prober->stuck = true;
+		/* Or the log ended between two lines about the oldest, as on a full disk: then it
+		 * does not mention the last one either. */
+		if (last->seen_us && last->logged_us == 0)
+			memcpy(prober->unconfirmed, last->ticket, sizeof(prober->unconfirmed));
+	}
 }
 
 static int read_notes(struct store_read *read, struct db *db, struct err *err)

@@ -15,8 +15,8 @@ from harness.admin import operator
 from harness.crash import FailAt, died, kill_all, master_of, workers_of
 from harness.httpd import check_problem
 from harness.sandbox import METHOD, unique
-from test_doctor import doctor, fault
-from test_probe import api_status, events, metric, needs, readyz, wait_until_good
+from test_doctor import doctor, fault, faults
+from test_probe import api_status, events, metric, needs, postfix, readyz, wait_until_good
 from test_restarts import Senders, check_all_there, check_delivered_once
 
 # By SMTP what stands between httpd and the queue file; the rest is the same by both ways.
@@ -347,4 +347,38 @@ def test_disk_of_postfix(own_box):
         check_all_there(box, sent)
         check_delivered_once(box, sent)
         for part in ("httpd", "milter", "postfix"):
+            box.stop(part)
+
+
+@pytest.mark.store("sqlite")
+@pytest.mark.submission("smtp")
+def test_disk_of_the_log(own_box):
+    """Postfix goes on without a log, also when there is room again: it takes a reload. doctor and
+    the overview say both."""
+    box = own_box("--set", "submission.probe_interval=1s")
+    admin = operator(box)
+    parts = ("httpd", "milter", "events", "postfix")
+    for part in parts:
+        box.stop(part)
+    with SmallDisk(box.dir / "log", "64M") as disk:
+        for part in reversed(parts):
+            box.start(part)
+        wait_until_good(box, admin)
+        disk.fill()
+        need = wait_for("the overview to tell", lambda: needs(admin).get("events"))
+        assert "Postfix's log tells nothing of messages" in need["text"]
+        assert "postfix reload" in need["text"] and api_status(box) == 200
+        found = fault(doctor(box), "events", f"the disk of {box.dir}/log/postfix.log is full")
+        assert "postfix reload" in found["text"]
+        disk.empty()
+        said = wait_for("doctor to see the position", lambda: faults(doctor(box), "log"))
+        assert "has shown none" in said[0]["text"] and "postfix reload" in said[0]["text"]
+        assert not faults(doctor(box), "events")
+        postfix(box, "postfix", "reload")
+        wait_for("/readyz to be calm", lambda: readyz(box).status_code == 200)
+        email = new_email()
+        email_id = box.httpd().send(email)
+        wait_for("the log to tell of an email",
+                 lambda: box.httpd().read(email_id)["last_event"] == "delivered")
+        for part in parts:
             box.stop(part)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from harness import Sandbox, wait_for
 from harness.admin import Admin, operator
+from harness.crash import workers_of
 from harness.milter import CONTINUE, DISCARD, REJECT, TEMPFAIL, OtherMilter
 from harness.sandbox import METHOD, TREE, unique
 
@@ -701,6 +702,19 @@ def test_a_log_that_tells_nothing(shared, admin, rule):
         with master_cf(shared, "-M#", "postlog/unix-dgram"):
             wait_until_log_unread(shared, admin, "Postfix's log tells nothing of messages")
         wait_until_log_read(shared, admin)
+
+
+@pytest.mark.submission("smtp")
+def test_a_log_that_ends_between_two_lines(shared, admin):
+    """As on a full disk: of a message it has what cleanup(8) wrote, and not what qmgr(8) did."""
+    wait_until_good(shared, admin)
+    with ExitStack() as log:
+        with queue_manager_suspended(shared):
+            wait_for("/readyz to tell", lambda: "queue manager does not work" in readyz(shared).text)
+            log.enter_context(master_cf(shared, "-M#", "postlog/unix-dgram"))
+            wait_for("the end of the log", lambda: not list(workers_of(shared, "postlogd")))
+        wait_until_log_unread(shared, admin, "Postfix's log tells nothing of messages")
+    wait_until_log_read(shared, admin)
 
 
 @pytest.mark.submission("smtp")
