@@ -115,18 +115,25 @@ bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r)
 	static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
 	static const struct unit units[] = {{"s", SECOND_US}, {"m", 60 * SECOND_US},
 		{"min", 60 * SECOND_US}, {"h", HOUR_US}, {"d", DAY_US}, {0}};
+	static const char blanks[] = " \t\r\n\v\f";
+	_cleanup_free_ char *copy = NULL;
 	int64_t span_us, east_s, us = 0;
+	size_t date_len;
 
 	if (str_amount(text, units, &span_us) == 0) {
 		*time_us_r = now_us > span_us ? now_us - span_us : 0;
 		return true;
 	}
-	/* strptime() would skip blanks. */
-	if (strcspn(text, " \t\r\n\v\f") != strlen(text))
+	copy = mem_strdup(text);
+	date_len = strcspn(copy, blanks);
+	if (date_len == strlen("2026-11-21") && copy[date_len] == ' ')
+		copy[date_len] = 'T';
+	/* strptime() would skip other blanks. */
+	if (strpbrk(copy, blanks))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		struct tm tm = {0}, given;
-		const char *rest = strptime(text, formats[i], &tm);
+		const char *rest = strptime(copy, formats[i], &tm);
 		int64_t time_us;
 
 		if (rest == NULL)

@@ -54,8 +54,9 @@ void clock_rfc5322(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 void clock_stamp(int64_t time_us, char text[static CLOCK_TEXT_SIZE]);
 
 /* Parses a time: `2026-11-21`, `2026-11-21T02:43` or with seconds, as clock_iso8601() writes
- * it, followed by `Z`, an offset from UTC, or nothing, which means UTC; or a span before
- * now_us: `30m` or `30min`, `2h`, `7d`. False for anything else and for times before 1970. */
+ * it, also with a blank for the T (RFC 3339 5.6), as clock_add() does; followed by `Z`, an offset
+ * from UTC, or nothing, which means UTC; or a span before now_us: `30m` or `30min`, `2h`, `7d`.
+ * False for anything else and for times before 1970. */
 bool clock_parse(const char *text, int64_t now_us, int64_t *time_us_r);
 
 #endif
