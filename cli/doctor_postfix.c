@@ -292,7 +292,6 @@ static void look_at_signer(struct doctor *doctor)
 	_cleanup_free_ char *local = find_signer(doctor->parameters[POSTFIX_LOCAL_MILTERS]);
 	const char *signer = smtpd ? smtpd : local;
 	bool by_smtp = doctor->conf->submission.method == SUBMISSION_SMTP;
-	const char *action;
 
 	if (signer == NULL) {
 		doctor_say(doctor, "signer", DOCTOR_UNKNOWN,
@@ -303,10 +302,8 @@ static void look_at_signer(struct doctor *doctor)
 		doctor_say(doctor, "signer", DOCTOR_WRONG,
 			"%s signs, but %s lacks it, which applies to emails of postern-httpd",
 			signer, by_smtp ? "smtpd_milters" : "non_smtpd_milters");
-	action = strstr(signer, "default_action");
-	action = action ? action + strlen("default_action") : doctor->parameters[POSTFIX_ACTION];
-	action += strspn(action, " =\t");
-	if (str_starts(action, "accept"))
+	if (str_starts(
+		    postconf_milter_action(signer, doctor->parameters[POSTFIX_ACTION]), "accept"))
 		doctor_say(doctor, "signer", DOCTOR_WARNING,
 			"%s has default_action=accept: while it is not running, mail leaves "
 			"unsigned, which only the log shows; with tempfail mail waits",

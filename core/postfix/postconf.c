@@ -254,6 +254,14 @@ char *postconf_item(const char **text, bool *excepted)
 	return mem_dup(start, (size_t)(end - start));
 }
 
+const char *postconf_milter_action(const char *item, const char *main_cf_action)
+{
+	static const char option[] = "default_action";
+	const char *own = strstr(item, option);
+
+	return own ? own + strlen(option) + strspn(own + strlen(option), " \t=") : main_cf_action;
+}
+
 static bool is_table(const char *text)
 {
 	return strchr(text, ':') != NULL;

@@ -44,6 +44,11 @@ int postconf_services(const char *config_dir, const char *const *patterns, size_
  * item is removed and inverts *excepted. Text in braces is one item. The caller frees it. */
 char *postconf_item(const char **text, bool *excepted);
 
+/* Returns what Postfix does with mail while the milter of this item is not available: the item's
+ * own default_action, as in `{ unix:a, default_action = tempfail }`, otherwise that of main.cf. The
+ * rest of the item may follow. */
+const char *postconf_milter_action(const char *item, const char *main_cf_action);
+
 /* Looks the key up in each table until one has it. Returns 1 and a string that the caller
  * frees, 0 if none has it, or -1 if a table before that cannot be queried. */
 int postconf_look_up(const char *config_dir, const char *tables, const char *key, char **answer_r,

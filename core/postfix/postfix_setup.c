@@ -78,11 +78,9 @@ static void keep_first(char **words, char *text)
 static void look_at_lists(
 	char *const values[static N], const char *socket, struct postfix_setup *setup)
 {
-	static const char option[] = "default_action";
-
 	for (size_t i = SMTPD; i <= LOCAL; i++) {
 		_cleanup_free_ char *item = NULL;
-		const char *list = values[i], *action = values[ACTION], *own;
+		const char *list = values[i];
 		bool excepted = false, behind = false;
 
 		for (; (item = postconf_item(&list, &excepted)); behind = true) {
@@ -96,11 +94,7 @@ static void look_at_lists(
 				mem_printf("%s in main.cf lacks postern-milter", names[i]));
 			continue;
 		}
-		/* An item may have its own: `{ unix:a, default_action = tempfail }`. */
-		own = strstr(item, option);
-		if (own)
-			action = own + strlen(option) + strspn(own + strlen(option), " \t=");
-		if (!str_starts(action, "tempfail"))
+		if (!str_starts(postconf_milter_action(item, values[ACTION]), "tempfail"))
 			keep_first(&setup->unguarded,
 				mem_printf("%s in main.cf has postern-milter without "
 					   "default_action=tempfail: while it is away, mail "
