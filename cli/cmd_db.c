@@ -283,20 +283,13 @@ static char *new_backup(const struct call *call, struct err *err)
 	return mem_printf("%s/%s-%s", folder, name, stamp);
 }
 
-/* SQLite removes its files beside the copy when it closes it, by the name that it opened: so the
- * copy is closed before it is renamed or removed. */
-static int check_copy(const char *path, struct err *err)
-{
-	_cleanup_(db) struct db *copy = NULL;
-
-	return db_open(path, DB_READ, &copy, err) < 0 ? -1 : db_check(copy, err);
-}
-
 static int run_backup(const struct call *call, struct report *report, struct err *err)
 {
 	const char *argument = call_argument(call);
 	_cleanup_free_ char *path = argument ? mem_strdup(argument) : new_backup(call, err);
 	_cleanup_free_ char *part = NULL;
+	struct db *copy = NULL;
+	int result;
 
 	if (path == NULL)
 		return -1;
@@ -304,7 +297,11 @@ static int run_backup(const struct call *call, struct report *report, struct err
 	part = argument ? mem_strdup(path) : mem_printf("%s.part", path);
 	if (db_backup(call->db, part, err) < 0)
 		return -1;
-	if (check_copy(part, err) < 0) {
+	result = db_open(part, DB_READ, &copy, err) < 0 ? -1 : db_check(copy, err);
+	/* SQLite removes its files beside the copy when it closes it, by the name that it opened:
+	 * so the copy is closed before it is renamed or removed. */
+	db_close(copy);
+	if (result < 0) {
 		unlink(part);
 		return err_prefix(err, "no backup was made, the copy");
 	}

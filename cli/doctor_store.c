@@ -173,26 +173,24 @@ static int newest_file(const char *folder, char **path_r, struct stat *info_r)
 	return *path_r != NULL;
 }
 
-static bool is_sqlite_file(const char *path)
-{
-	static const char magic[] = "SQLite format 3";
-	char head[sizeof(magic)] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool is = fd >= 0 && read(fd, head, sizeof(head)) == sizeof(head) &&
-		  memcmp(head, magic, sizeof(magic)) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return is;
-}
-
 /* Checks a backup that is a file of SQLite and not too large. Returns 0, or -1 if it is damaged. */
 static int check_backup(
 	const struct doctor *doctor, const char *path, int64_t bytes, struct err *err)
 {
+	static const char magic[] = "SQLite format 3";
 	_cleanup_(db) struct db *db = NULL;
+	char head[sizeof(magic)];
+	ssize_t n;
+	int fd;
 
-	if (doctor->briefly || bytes > CHECKED_MIB * MIB || !is_sqlite_file(path))
+	if (doctor->briefly || bytes > CHECKED_MIB * MIB)
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, head, sizeof(head));
+	close(fd);
+	if (n != sizeof(head) || memcmp(head, magic, sizeof(magic)) != 0)
 		return 0;
 	return db_open(path, DB_READ, &db, err) < 0 ? -1 : db_check(db, err);
 }
