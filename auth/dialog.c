@@ -59,19 +59,11 @@ struct dialog *dialog_new(auth_check *check, void *arg, unsigned number, struct 
 	return dialog;
 }
 
-/* Wipes the whole capacity of the buffer, including earlier content. */
-static void wipe(struct buf *buf)
-{
-	if (buf->data)
-		secret_wipe(buf->data, buf->cap);
-	buf_free(buf);
-}
-
 void dialog_free(struct dialog *dialog)
 {
 	if (dialog == NULL)
 		return;
-	wipe(&dialog->line);
+	secret_buf_free(&dialog->line);
 	free(dialog);
 }
 
@@ -131,7 +123,7 @@ static bool plain_password(const struct buf *message, size_t *start_r)
 static void on_response(
 	struct dialog *dialog, struct login login, struct span response, struct buf *out)
 {
-	struct buf message = BUF_INIT;
+	_cleanup_secret_buf_ struct buf message = BUF_INIT;
 	struct auth_attempt attempt = {.client = login.client};
 	char key_id[ID_SIZE] = "";
 	size_t start = 0;
@@ -162,7 +154,6 @@ static void on_response(
 			break;
 		}
 	}
-	wipe(&message);
 }
 
 static bool read_number(struct span word, char number[static NUMBER_MAX + 1])

@@ -93,8 +93,7 @@ static int show_report(
 {
 	enum verb_shape shape = arguments->verb->shape;
 	size_t terminal = terminal_width(fileno(out));
-	struct buf text = BUF_INIT;
-	int result;
+	_cleanup_secret_buf_ struct buf text = BUF_INIT;
 
 	if (arguments->json) {
 		if (shape == VERB_ROWS || shape == VERB_LINES)
@@ -122,10 +121,7 @@ static int show_report(
 				buf_add_str(&text, "\\x00");
 		}
 	}
-	result = write_out(out, &text, err);
-	secret_wipe(text.data, text.len);
-	buf_free(&text);
-	return result;
+	return write_out(out, &text, err);
 }
 
 /* True if nobody reads the output any more: the other end of a pipe, or a terminal, was closed. */

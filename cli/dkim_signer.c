@@ -483,7 +483,7 @@ int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const c
 	static char *const show[] = {(char *)"openssl", (char *)"pkey", (char *)"-pubout",
 		(char *)"-outform", (char *)"DER", NULL};
 	_cleanup_free_ char *name = key_file(signer, domain, selector);
-	struct buf private = BUF_INIT;
+	_cleanup_secret_buf_ struct buf private = BUF_INIT;
 	_cleanup_buf_ struct buf public = BUF_INIT, text = BUF_INIT;
 	int folder = open_keys(signer, err), result = -1;
 
@@ -497,9 +497,6 @@ int dkim_signer_make_key(struct dkim_signer *signer, const char *domain, const c
 		result = 0;
 	}
 	close(folder);
-	if (private.len)
-		secret_wipe(private.data, private.len);
-	buf_free(&private);
 	return result;
 }
 
@@ -518,7 +515,7 @@ static int read_key_file(const char *path, struct buf *private, struct err *err)
 static int write_imported(const struct dkim_signer *signer, const char *name,
 	const struct buf *private, struct err *err)
 {
-	struct buf there = BUF_INIT;
+	_cleanup_secret_buf_ struct buf there = BUF_INIT;
 	int folder = open_keys(signer, err), result = -1;
 
 	if (folder < 0)
@@ -530,9 +527,6 @@ static int write_imported(const struct dkim_signer *signer, const char *name,
 	else if (result >= 0)
 		result = folder_write(folder, name, private, &signer->key_rights, false, err);
 	close(folder);
-	if (there.len)
-		secret_wipe(there.data, there.len);
-	buf_free(&there);
 	return result;
 }
 
@@ -542,7 +536,7 @@ int dkim_signer_import_key(struct dkim_signer *signer, const char *domain, const
 	static char *const show[] = {(char *)"openssl", (char *)"rsa", (char *)"-passin",
 		(char *)"pass:", (char *)"-pubout", (char *)"-outform", (char *)"DER", NULL};
 	_cleanup_free_ char *name = key_file(signer, domain, selector);
-	struct buf private = BUF_INIT;
+	_cleanup_secret_buf_ struct buf private = BUF_INIT;
 	_cleanup_buf_ struct buf public = BUF_INIT, text = BUF_INIT;
 	int result = read_key_file(path, &private, err);
 
@@ -557,9 +551,6 @@ int dkim_signer_import_key(struct dkim_signer *signer, const char *domain, const
 		base64_encode(public.data, public.len, 0, &text);
 		*public_r = mem_strdup(buf_str(&text));
 	}
-	if (private.len)
-		secret_wipe(private.data, private.len);
-	buf_free(&private);
 	return result;
 }
 
@@ -661,12 +652,9 @@ int dkim_signer_check_key(
 	_cleanup_free_ char *name = key_file(signer, key->domain, key->selector);
 	_cleanup_free_ char *path = mem_printf("%s/%s", signer->keys, name);
 	struct folder_rights rights;
-	struct buf text = BUF_INIT;
+	_cleanup_secret_buf_ struct buf text = BUF_INIT;
 	int found = folder_read_file(path, &text, &rights, err);
 
-	if (text.len)
-		secret_wipe(text.data, text.len);
-	buf_free(&text);
 	if (found < 0)
 		return -1;
 	if (found == 0)

@@ -39,7 +39,8 @@ void signature_form(
 	const struct webhook *webhook, const char *event, int64_t now_us, struct buf *out)
 {
 	_cleanup_free_ char *time = mem_printf("%" PRId64, now_us / SECOND_US);
-	_cleanup_buf_ struct buf key = BUF_INIT, token = BUF_INIT;
+	_cleanup_secret_buf_ struct buf key = BUF_INIT;
+	_cleanup_buf_ struct buf token = BUF_INIT;
 	uint8_t random[25], mac[SECRET_HASH_LEN];
 
 	buf_add_hex(&key, webhook->secret, WEBHOOK_SECRET_LEN);
@@ -51,5 +52,4 @@ void signature_form(
 		time, buf_str(&token));
 	buf_add_hex(out, mac, sizeof(mac));
 	buf_printf(out, "\"},\"event-data\":%s}", event);
-	secret_wipe(key.data, key.len);
 }

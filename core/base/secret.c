@@ -120,6 +120,13 @@ void secret_wipe(void *data, size_t len)
 	sodium_memzero(data, len);
 }
 
+void secret_buf_free(struct buf *buf)
+{
+	if (buf->data)
+		secret_wipe(buf->data, buf->cap);
+	buf_free(buf);
+}
+
 void secret_hmac(const void *key, size_t key_len, const struct span *parts, size_t n,
 	uint8_t mac[static SECRET_HASH_LEN])
 {

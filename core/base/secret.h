@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/buf.h"
 #include "core/base/span.h"
 
 /* The prefix of an API key's token. */
@@ -66,5 +67,10 @@ bool secret_same(const void *a, const void *b, size_t len);
 
 /* Overwrites memory in a way that the compiler does not optimize away. */
 void secret_wipe(void *data, size_t len);
+
+/* Wipes all memory of the buffer, including earlier content, frees it, and resets to BUF_INIT. A
+ * buffer that grew has left copies: reserve what a secret needs. */
+void secret_buf_free(struct buf *buf);
+#define _cleanup_secret_buf_ __attribute__((cleanup(secret_buf_free)))
 
 #endif

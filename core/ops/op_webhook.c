@@ -91,7 +91,7 @@ static int give_webhook(struct op *op, struct webhook *webhook, struct err *err)
 /* In the form API the secret is given as hex digits, else as `whsec_` and base64. */
 static void give_secret(struct op *op, const struct webhook *webhook)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_secret_buf_ struct buf text = BUF_INIT;
 
 	if (webhook->dialect == WEBHOOK_JSON) {
 		buf_add_str(&text, "whsec_");
@@ -100,7 +100,6 @@ static void give_secret(struct op *op, const struct webhook *webhook)
 		buf_add_hex(&text, webhook->secret, WEBHOOK_SECRET_LEN);
 	}
 	json_object_set_new(op_more(op), "signing_secret", json_string(buf_str(&text)));
-	secret_wipe(text.data, text.len);
 }
 
 /* Checks the port of `host:port` or `[address]:port`. Returns 0 or -1. */

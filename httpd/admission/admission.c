@@ -74,31 +74,21 @@ static int check_host(
 	return -1;
 }
 
-/* Sets the hash of a token that has the form of one. Wipes and frees the token. */
-static void hash_token(struct buf *token, bool is_token, uint8_t hash_r[static SECRET_HASH_LEN])
-{
-	if (is_token)
-		secret_hash(token->data, token->len, hash_r);
-	if (token->data)
-		secret_wipe(token->data, token->len);
-	buf_free(token);
-}
-
 /* Asks for the row of the caller's key. What does not have the form of a key is refused without
  * asking, also while the database is away. */
 static int ask_for_key(const struct worker *worker, const struct http_head *head,
 	struct admission *admission, struct admission_rows *rows)
 {
-	struct buf token = BUF_INIT;
+	_cleanup_secret_buf_ struct buf token = BUF_INIT;
 	bool given = admission->route->auth == AUTH_BASIC ? credentials_basic(head, &token)
 							  : credentials_bearer(head, &token);
 	bool is_key = given && secret_is_token(token.data, token.len);
 	_cleanup_free_ char *name = NULL;
 
-	hash_token(&token, is_key, rows->hash);
 	if (!is_key)
 		return problem_fixed(
 			&admission->problem, given ? PROBLEM_INVALID_KEY : PROBLEM_MISSING_KEY);
+	secret_hash(token.data, token.len, rows->hash);
 	rows->kind = ROWS_KEY;
 	rows->domain[0] = '\0';
 	/* The body may arrive slowly, and nothing accounts for the row meanwhile. */
@@ -120,16 +110,16 @@ static int ask_for_session(const struct worker *worker, const struct http_head *
 {
 	const struct span *host = http_head_field(head, "Host");
 	char cookie_name[SESSION_COOKIE_SIZE];
-	struct buf token = BUF_INIT;
+	_cleanup_secret_buf_ struct buf token = BUF_INIT;
 	bool bearer = credentials_bearer(head, &token), is_token;
 
 	credentials_cookie_name(
 		host ? *host : (struct span){NULL, 0}, worker->conf->admin.url, cookie_name);
 	is_token = (bearer || credentials_cookie(head, cookie_name, &token)) &&
 		   secret_is_user_token(token.data, token.len);
-	hash_token(&token, is_token, rows->hash);
 	if (!is_token)
 		return problem_fixed(&admission->problem, PROBLEM_LOGIN);
+	secret_hash(token.data, token.len, rows->hash);
 	rows->kind = ROWS_SESSION;
 	rows->session_kind = bearer ? SESSION_TOKEN : SESSION_BROWSER;
 	rows->now_us = clock_now_us(worker->shared->clock);

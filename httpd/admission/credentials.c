@@ -43,21 +43,16 @@ bool credentials_basic(const struct http_head *head, struct buf *key)
 {
 	static const char user[] = "api:";
 	const size_t skip = sizeof(user) - 1;
-	struct buf pair = BUF_INIT;
+	_cleanup_secret_buf_ struct buf pair = BUF_INIT;
 	struct span found;
 	bool is_ours;
 
 	if (!find_credentials(head, "Basic", &found) ||
-		base64_decode(found.data, found.len, &pair) < 0) {
-		buf_free(&pair);
+		base64_decode(found.data, found.len, &pair) < 0)
 		return false;
-	}
 	is_ours = pair.len > skip && memcmp(pair.data, user, skip) == 0;
 	if (is_ours)
 		buf_add(key, pair.data + skip, pair.len - skip);
-	if (pair.data)
-		secret_wipe(pair.data, pair.len);
-	buf_free(&pair);
 	return is_ours;
 }
 

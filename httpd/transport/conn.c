@@ -116,8 +116,8 @@ struct conn {
 	size_t unread;      /* bytes of the answer not read by the client, as last measured */
 	size_t unread_most; /* the maximum since this answer began */
 	struct budget_share share; /* memory of a large answer */
-	struct buf head;
-	size_t scanned; /* bytes of head that were searched for its end */
+	struct buf head;           /* as received; it has the API key */
+	size_t scanned;            /* bytes of head that were searched for its end */
 	enum http_framing framing;
 	uint64_t body_left; /* with HTTP_LENGTH */
 	uint64_t body_seen; /* bytes that have come, framing included */
@@ -198,14 +198,6 @@ static void enter(struct conn *conn, enum conn_phase phase)
 	conn->since_us = clock_monotonic_us();
 }
 
-/* Wipes the head, which contains the API key. */
-static void forget_head(struct conn *conn)
-{
-	if (conn->head.data)
-		secret_wipe(conn->head.data, conn->head.len);
-	buf_free(&conn->head);
-}
-
 static void on_refusal_written(struct bufferevent *bev, void *arg)
 {
 	const struct timeval linger = {.tv_sec = LINGER_S};
@@ -276,7 +268,7 @@ static int refuse_request(struct conn *conn, const struct problem *problem)
 	bufferevent_setcb(conn->bev, NULL, on_refusal_written, on_refusal_event, conn);
 	bufferevent_set_timeouts(conn->bev, &linger, &linger);
 	evbuffer_drain(input, evbuffer_get_length(input));
-	forget_head(conn);
+	secret_buf_free(&conn->head);
 	write_refusal(conn, problem);
 	/* Reads nothing until the answer is written, so that EOF does not end
 	 * the connection before. */
@@ -447,7 +439,7 @@ static int on_head_decided(struct conn *conn, const struct http_head *head)
 		event_active(conn->resume, EV_READ, 0);
 	enter(conn, head->framing == HTTP_NO_BODY ? CONN_WHOLE : CONN_BODY);
 	intercept(conn);
-	forget_head(conn);
+	secret_buf_free(&conn->head);
 	conn->scanned = 0;
 	return 0;
 }
@@ -742,7 +734,7 @@ static void on_conn_close(struct evhttp_connection *evcon, void *arg)
 	event_free(conn->resume);
 	admission_clear(&conn->admission);
 	budget_give_back(&conn->share);
-	forget_head(conn);
+	secret_buf_free(&conn->head);
 	free(conn);
 }
 
