@@ -10,9 +10,10 @@
  * A statement for many rows of parameters reads them from a table:
  *
  *   INSERT .. VALUES ($1, $2)
- *     is INSERT .. SELECT posted.p1, posted.p2 FROM unnest($1, $2) AS posted (p1, p2)
+ *     is INSERT .. SELECT posted.p1, posted.p2 FROM unnest((SELECT $1), $2) AS posted (p1, p2)
  *   UPDATE .. SET a = $1 WHERE b = $2
- *     is UPDATE .. SET a = posted.p1 FROM unnest($1, $2) AS posted (p1, p2) WHERE b = posted.p2
+ *     is UPDATE .. SET a = posted.p1 FROM unnest((SELECT $1), $2) AS posted (p1, p2)
+ *     WHERE b = posted.p2
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -164,7 +165,9 @@ static const char *add_row_param(struct buf *text, const char *at, const struct 
 	return end;
 }
 
-/* The rows as a table. */
+/* The rows as a table. The server knows how many values an array has that is a parameter. With
+ * fewer than the ten that it assumes of any other it would plan the statement again each time,
+ * which costs several times what a few rows do; so the first array is a subquery. */
 static char *rows_table(const struct strv *names)
 {
 	struct buf arrays = BUF_INIT, columns = BUF_INIT;
@@ -173,7 +176,7 @@ static char *rows_table(const struct strv *names)
 	for (size_t i = 0; i < names->n; i++) {
 		if (str_eq(names->items[i], "$this_host"))
 			continue;
-		buf_printf(&arrays, "%s$%zu", arrays.len ? ", " : "", i + 1);
+		buf_printf(&arrays, arrays.len ? ", $%zu" : "(SELECT $%zu)", i + 1);
 		buf_printf(&columns, "%sp%zu", columns.len ? ", " : "", i + 1);
 	}
 	table = mem_printf("unnest(%s) AS posted (%s)", buf_str(&arrays), buf_str(&columns));

@@ -420,6 +420,31 @@ static void test_read_ahead_hangs(void **state)
 	assert_int_equal(kill(pid, SIGCONT), 0);
 }
 
+/* The server plans a statement for a few rows five times, and then keeps the plan. */
+static void test_post_rows_keep_plan(void **state)
+{
+	static const char sql_count[] = "UPDATE item SET count = $count WHERE id = $id";
+	static const char sql_plans[] =
+		"SELECT custom_plans FROM pg_prepared_statements WHERE statement LIKE 'UPDATE item%'";
+	struct temp_db *temp = *state;
+	struct db_rows rows = {0};
+
+	ONLY_SERVER(state);
+	OK(db_exec(temp->db,
+		"INSERT INTO item (name) SELECT CAST(n AS text) FROM generate_series(1, 10000) n;"
+		"ANALYZE item",
+		&why));
+	for (int64_t id = 1; id <= 3; id++)
+		db_rows_add(&rows, DB_PARAMS(DB_INT("$id", id), DB_INT("$count", id)));
+	for (int i = 0; i < 10; i++) {
+		OK(db_begin(temp->db, &why));
+		OK(db_post_rows(temp->db, sql_count, &rows, &why));
+		OK(db_commit(temp->db, &why));
+	}
+	assert_int_equal(temp_db_number(temp->db, sql_plans), 5);
+	free(rows.items);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, item_db_setup, temp_db_teardown)
 
 int main(void)
@@ -438,6 +463,7 @@ int main(void)
 		TEST(read_ahead_fails),
 		TEST(read_ahead_inside),
 		TEST(read_ahead_hangs),
+		TEST(post_rows_keep_plan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
