@@ -130,6 +130,17 @@ static int read_field(const struct op *op, json_t *value, const struct op_field 
 	return 0;
 }
 
+/* Members change nothing of another company, which is for them as one that is not there. Lists show
+ * theirs, whatever the query names. */
+static int check_company(const struct op *op, const char *given, struct err *err)
+{
+	char id[ID_SIZE];
+
+	if (op->company_id == NULL || (id_parse(given, id) && str_eq(id, op->company_id)))
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "there is no company %.36s", given);
+}
+
 static bool is_offered(const struct op *op, const struct op_field *field)
 {
 	return !field->command && (!field->operators || op->company_id == NULL) &&
@@ -148,7 +159,12 @@ int operate_read_body(const struct op *op, json_t *body, const struct op_field *
 			;
 		if (field->name == NULL || !is_offered(op, field))
 			return err_set(err, ERR_INVALID, "there is no field `%.60s` here", name);
-		if (!json_is_null(value) && read_field(op, value, field, input, err) < 0)
+		if (json_is_null(value))
+			continue;
+		if (read_field(op, value, field, input, err) < 0)
+			return -1;
+		if (str_eq(name, "company_id") &&
+			check_company(op, json_string_value(value), err) < 0)
 			return -1;
 	}
 	for (field = fields; field->name; field++) {

@@ -23,7 +23,7 @@ void operate_init(struct request *request, struct op *op);
 
 /* Reads the fields of a body into a zeroed input. The body owns the strings.
  * ERR_INVALID names a field that is missing, of the wrong type, out of bounds,
- * or unknown. */
+ * or unknown; ERR_NOT_FOUND is a company that is not the member's. */
 int operate_read_body(const struct op *op, json_t *body, const struct op_field *fields, void *input,
 	struct err *err);
 void operate_free_input(const struct op_field *fields, void *input);

@@ -165,8 +165,11 @@ def test_keys(box, tenant, stranger, to):
     assert tenant.owner.ok("POST", "/admin/keys/revoke", json=all_of)["revoked"] == 2
     assert tenant.owner.status("POST", "/admin/keys/revoke", json={}) == 422
     # A member makes keys of their own company alone.
-    mine = tenant.key(company_id=stranger.id)
+    mine = tenant.key(company_id=tenant.id.upper())
     assert mine["company_id"] == tenant.id
+    answer = tenant.owner.request("POST", "/admin/keys", json={"name": "k", "company_id": stranger.id})
+    assert answer.status_code == 404
+    assert answer.json()["message"] == f"there is no company {stranger.id}"
     body = {"name": "k", "domain": stranger.domain["name"]}
     assert tenant.owner.status("POST", "/admin/keys", json=body) == 404
     for wrong in [{}, {"name": "k", "scopes": "all"}, {"name": 7}]:
