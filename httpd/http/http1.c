@@ -25,7 +25,8 @@ static const struct http_fault
 	fault_line = {400, "The request line is malformed."},
 	fault_version = {505, "The HTTP version is not supported."},
 	fault_field = {400, "A header field of the request is malformed."},
-	fault_host = {400, "The request must have exactly one Host field."},
+	fault_hosts = {400, "The request must have exactly one Host field."},
+	fault_host = {400, "The Host field is malformed."},
 	fault_twice = {400,
 		"A header field that may stand only once in a request stands in it again."},
 	fault_length = {400, "The Content-Length field is malformed."},
@@ -256,9 +257,12 @@ static int check_fields(struct http_head *head, struct http_fault *fault)
 	const struct span *expect = http_head_field(head, "Expect");
 	const struct span *coding = http_head_field(head, "Transfer-Encoding");
 	const struct span *length = http_head_field(head, "Content-Length");
-	size_t hosts = count_fields(head, "Host");
+	const struct span *host = http_head_field(head, "Host");
 
-	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
+	/* RFC 9112 3.2. The value is empty if the client has no name for us. */
+	if (count_fields(head, "Host") > 1 || (host == NULL && head->minor_version >= 1))
+		return fail_head(fault, &fault_hosts);
+	if (host && host->len > 0 && !is_authority(*host))
 		return fail_head(fault, &fault_host);
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
 		if (count_fields(head, single[i]) > 1)

@@ -596,6 +596,20 @@ static void feed_input(struct conn *conn, struct evbuffer *input, size_t n)
 		hold_input(conn->deciding, left);
 }
 
+/* Feeds the input between requests, all of which is new: the client may pipeline. Empty lines in
+ * front of a request are dropped (RFC 9112 2.2), once they are complete: evhttp refuses them. */
+static void feed_request(struct conn *conn, struct evbuffer *input)
+{
+	char start[2];
+	ev_ssize_t n;
+
+	while ((n = evbuffer_copyout(input, start, sizeof(start))) == 2 &&
+		memcmp(start, "\r\n", 2) == 0)
+		evbuffer_drain(input, 2);
+	if (n != 1 || *start != '\r')
+		feed_input(conn, input, evbuffer_get_length(input));
+}
+
 /* Continues where feed_input() has stopped: feeds the rest of the input, and has evhttp read all of
  * it. */
 static void on_decided(struct deciding *deciding)
@@ -711,9 +725,8 @@ static void on_conn_input(struct evbuffer *input, const struct evbuffer_cb_info 
 	 * new ones in the buffer costs more the longer it is. */
 	else if (conn->phase == CONN_BODY && conn->framing == HTTP_LENGTH && n <= conn->body_left)
 		feed_length(conn, n);
-	/* Between requests all of the input is new: the client may pipeline. */
 	else if (conn->phase == CONN_IDLE)
-		feed_input(conn, input, evbuffer_get_length(input));
+		feed_request(conn, input);
 	else
 		feed_input(conn, input, n);
 }
@@ -782,7 +795,7 @@ static void on_conn_resume(evutil_socket_t fd, short what, void *arg)
 	if (conn->evcon == NULL)
 		adopt(conn);
 	else if (conn->phase == CONN_IDLE && conn->head.len == 0)
-		feed_input(conn, input, evbuffer_get_length(input));
+		feed_request(conn, input);
 	if (conn->phase > CONN_BODY)
 		return;
 	intercept(conn);

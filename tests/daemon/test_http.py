@@ -119,6 +119,12 @@ def test_refused_request_line(httpd, line, status):
     check(exchange(httpd, head(httpd, line)), status)
 
 
+@pytest.mark.parametrize("host", ["a b", "a/b", "u@a", "a:b", "a:65536", "[::x]", "a<b>"])
+def test_malformed_host(httpd, host):
+    """RFC 9112 3.2."""
+    check(exchange(httpd, get_head(httpd, f"Host: {host}", host=False)), 400)
+
+
 def test_no_host(httpd):
     check(exchange(httpd, get_head(httpd, host=False)), 400)
 
@@ -274,6 +280,23 @@ def test_pipelining(box, httpd):
     assert statuses == [200, 404] * 4
     for to in people:
         assert box.sink.find(to=to)
+
+
+@pytest.mark.parametrize("pieces", [[b"\r\n"], [b"\r\n\r\n"], [b"\r", b"\n"]], ids=repr)
+def test_empty_lines_before_a_request(box, httpd, to, pieces):
+    """RFC 9112 2.2. Some clients send one after a body."""
+    body = body_for(to)
+    with httpd.raw() as raw:
+        raw.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in [*pieces, post_head(httpd, f"Content-Length: {len(body)}") + body, *pieces]:
+            raw.send(piece)
+            wait_until_taken(raw)
+        assert raw.answer().status == 200
+        for piece in [*pieces, get_head(httpd) + b"".join(pieces) + get_head(httpd)]:
+            raw.send(piece)
+            wait_until_taken(raw)
+        assert [raw.answer().status for _ in range(2)] == [404, 404]
+    assert box.sink.find(to=to)
 
 
 @pytest.mark.parametrize("coding", ["length", "one chunk", "many chunks"])
@@ -457,7 +480,7 @@ ODD = {
         b"0\r\n\r\n",
     ),
     "empty coding": (501, "POST /x HTTP/1.1", ["Transfer-Encoding:"]),
-    "empty line first": (400, "\r\nGET /x HTTP/1.1"),
+    "empty line first": (404, "\r\nGET /x HTTP/1.1"),
 }
 
 
