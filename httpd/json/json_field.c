@@ -24,6 +24,11 @@ static int parse_root(
 	json_error_t error;
 	json_t *root = json_long_load(body + mark, len - mark, JSON_LONG_MIN, flags, &error);
 
+	/* An integer of more than 64 bits, in a field that is ignored as a rule. No field takes a
+	 * real, so none is read inexactly. */
+	if (root == NULL && json_error_code(&error) == json_error_numeric_overflow)
+		root = json_long_load(body + mark, len - mark, JSON_LONG_MIN,
+			flags | JSON_DECODE_INT_AS_REAL, &error);
 	if (root == NULL && len == mark)
 		return problem_set(problem, PROBLEM_BAD_REQUEST,
 			"The request body is empty; a JSON %s is expected.", name);

@@ -49,6 +49,11 @@ static const struct {
 		"`from` field must be a string"},
 	{"{\"from\":\"a@example.com\",\"to\":5,\"text\":\"x\"}", 422,
 		"`to` field must be a string or an array of strings"},
+	{"{\"from\":\"a@example.com\",\"to\":18446744073709551616,\"text\":\"x\"}", 422,
+		"`to` field must be a string or an array of strings"},
+	{"{" FULL ",\"attachments\":[{\"filename\":\"a\",\"content\":[1,18446744073709551616]}]}",
+		422, "`attachments[0].content`"},
+	{"{" FULL ",\"x\":18446744073709551616,\"x\":1}", 400, "duplicate"},
 	{"{\"from\":\"a@example.com\",\"to\":[\"b@dst.test\",5],"
 	 "\"text\":\"x\"}",
 		422, "`to[1]` field must be a string"},
