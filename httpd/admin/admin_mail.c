@@ -308,10 +308,8 @@ void admin_email_raw(struct request *request)
 {
 	static const char *const names[] = {"download", NULL};
 	static const struct reply_kind shown = {.type = "text/plain; charset=utf-8"};
-	static const struct reply_kind saved = {
-		.type = "message/rfc822",
-		.fields = {{"Content-Disposition", "attachment; filename=\"email.eml\""}},
-	};
+	static const struct reply_kind saved = {.type = "message/rfc822"};
+	static const char disposition[] = "attachment; filename=\"email.eml\"";
 	struct problem problem = PROBLEM_INIT;
 	_cleanup_buf_ struct buf message = BUF_INIT;
 	struct json_query query;
@@ -333,7 +331,8 @@ void admin_email_raw(struct request *request)
 		return;
 	}
 	len = message.len;
-	reply_file(request, download ? &saved : &shown, buf_take(&message), len);
+	reply_file(request, download ? &saved : &shown, download ? mem_strdup(disposition) : NULL,
+		buf_take(&message), len);
 }
 
 struct resending {

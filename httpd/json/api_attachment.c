@@ -10,10 +10,13 @@
  */
 #include "httpd/json/api_json.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -227,13 +230,30 @@ static bool read_file_link(struct request *request, char id_r[static ID_SIZE], s
 	       end_us > clock_now_us(shared->clock);
 }
 
+/* Has a browser save the file, with its name unless that is longer than file systems take
+ * (RFC 6266). The caller frees it. */
+static char *disposition(const char *name)
+{
+	struct buf value = BUF_INIT;
+
+	buf_add_str(&value, "attachment");
+	if (str_empty(name) || strlen(name) > NAME_MAX)
+		return buf_take(&value);
+	buf_add_str(&value, "; filename*=UTF-8''");
+	for (; *name; name++)
+		if (isalnum((unsigned char)*name) || strchr("!#$&+-.^_`|~", *name))
+			buf_add_char(&value, *name);
+		else
+			buf_printf(&value, "%%%02X", (unsigned char)*name);
+	return buf_take(&value);
+}
+
 /* GET /attachments/{link}. A browser must save it, not show it as a page of
  * this server. */
 void api_attachment_download(struct request *request)
 {
 	static const struct reply_kind kind = {.type = "application/octet-stream",
-		.fields = {{"Content-Disposition", "attachment"},
-			{"X-Content-Type-Options", "nosniff"},
+		.fields = {{"X-Content-Type-Options", "nosniff"},
 			{"Cache-Control", "private, no-store"}}};
 	struct problem problem = PROBLEM_INIT;
 	_cleanup_kept_ struct kept kept = {0};
@@ -257,5 +277,5 @@ void api_attachment_download(struct request *request)
 	}
 	mime_file_content(&kept.files.items[n], &content);
 	len = content.len;
-	reply_file(request, &kind, buf_take(&content), len);
+	reply_file(request, &kind, disposition(kept.files.items[n].name), buf_take(&content), len);
 }

@@ -163,7 +163,8 @@ struct pooled_reply {
 	int status;
 	const struct reply_kind *kind; /* NULL: JSON */
 	char *text;
-	size_t len; /* with kind */
+	size_t len;        /* with kind */
+	char *disposition; /* the same; may be NULL */
 };
 
 static bool handle_in_pool(struct work *work)
@@ -193,7 +194,7 @@ static void on_handled_in_pool(struct task *task)
 	if (reply->problem.kind != PROBLEM_NONE)
 		reply_problem(request, &reply->problem);
 	else if (reply->kind)
-		reply_file(request, reply->kind, reply->text, reply->len);
+		reply_file(request, reply->kind, reply->disposition, reply->text, reply->len);
 	else
 		reply_printed(request, reply->status, reply->text);
 	free(reply);
@@ -221,15 +222,18 @@ void reply_from_pool(struct request *request, void (*handle)(struct request *req
 
 void reply_document(struct request *request, const struct reply_kind *kind, char *text)
 {
-	reply_file(request, kind, text, strlen(text));
+	reply_file(request, kind, NULL, text, strlen(text));
 }
 
-void reply_file(struct request *request, const struct reply_kind *kind, char *data, size_t len)
+void reply_file(struct request *request, const struct reply_kind *kind, char *disposition,
+	char *data, size_t len)
 {
+	_cleanup_free_ char *own = disposition;
 	struct problem problem = PROBLEM_INIT;
 
 	if (request->pooled) {
 		request->pooled->kind = kind;
+		request->pooled->disposition = TAKE_PTR(own);
 		request->pooled->text = data;
 		request->pooled->len = len;
 		return;
@@ -241,6 +245,8 @@ void reply_file(struct request *request, const struct reply_kind *kind, char *da
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(kind->fields) && kind->fields[i].name; i++)
 		reply_field(request, kind->fields[i].name, kind->fields[i].value);
+	if (disposition)
+		reply_field(request, "Content-Disposition", disposition);
 	log_reply(request, 200, NULL);
 	send_data(request, 200, kind->type, data, len);
 }

@@ -47,8 +47,10 @@ struct reply_kind {
 /* Sends text of a kind, with status 200, as the answer to a GET. Takes
  * ownership of it. */
 void reply_document(struct request *request, const struct reply_kind *kind, char *text);
-/* Replies with bytes. They end with a NUL that is not sent. */
-void reply_file(struct request *request, const struct reply_kind *kind, char *data, size_t len);
+/* Replies with bytes, and with the field Content-Disposition unless that is NULL. The bytes end
+ * with a NUL that is not sent. Takes ownership of both. */
+void reply_file(struct request *request, const struct reply_kind *kind, char *disposition,
+	char *data, size_t len);
 
 /* A streamed answer of any length. reply_stream_end() ends it, and with it the
  * request. What is unsent is not charged to the memory quota. So the caller

@@ -4,6 +4,7 @@ import base64
 import os
 import signal
 import subprocess
+import urllib.parse
 
 import pytest
 import requests
@@ -19,6 +20,7 @@ FILES = [
     ("a.txt", b"text\r\nwith NUL \0 in it\n", {}),
     ("logo.png", bytes(range(256)), {"content_id": "logo@x"}),
     ("empty.bin", b"", {}),
+    ("a\"; b='%2e'*\\!#$&+^`|{}~.txt", b"x", {}),
 ]
 
 
@@ -58,6 +60,8 @@ def test_read_back(box, httpd):
             got = requests.get(one["download_url"], timeout=60)
             assert got.status_code == 200 and got.content == data
             assert got.headers["Content-Type"] == "application/octet-stream"
+            saved_as = urllib.parse.quote(name, safe="!#$&+^`|")
+            assert got.headers["Content-Disposition"] == f"attachment; filename*=UTF-8''{saved_as}"
             size = requests.head(one["download_url"], timeout=60).headers["Content-Length"]
             assert size == str(len(data))
     httpd.request("POST", f"/emails/{later}/cancel")
