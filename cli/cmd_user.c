@@ -170,8 +170,8 @@ static int run_link(const struct call *call, struct report *report, struct err *
 {
 	const char *listen = call->conf->admin.listen;
 	const char *url = call->conf->admin.url;
-	_cleanup_free_ char *link = NULL;
 	json_t *made;
+	char *link;
 
 	if (str_empty(url) && str_starts(listen, "unix:"))
 		return err_set(err, ERR_INVALID,
@@ -186,7 +186,7 @@ static int run_link(const struct call *call, struct report *report, struct err *
 	report_text(report, LINK_URL, link);
 	report_text(report, LINK_EXPIRES_AT, row_json_text(made, "login_path_expires_at"));
 	report_note(report, "%s", link);
-	secret_wipe(link, strlen(link));
+	secret_text_free(link);
 	json_decref(made);
 	return 0;
 }

@@ -1,8 +1,9 @@
 /*
  * report: the output of a verb, as JSON and as tables.
  *
- * All texts pass through the visible_ functions before they enter a table. Invariant: cells has
- * rows_n * columns_n elements.
+ * All texts pass through the visible_ functions before they enter a table. Texts and the note may
+ * contain the token of a new key, so they are wiped. Invariant: cells has rows_n * columns_n
+ * elements.
  */
 #include "cli/report.h"
 
@@ -27,18 +28,10 @@ void report_init(struct report *report, const struct column *columns)
 		report->columns_n++;
 }
 
-/* The texts and the note may contain the token of a new key. */
-static void wipe(char *text)
-{
-	if (text)
-		secret_wipe(text, strlen(text));
-	free(text);
-}
-
 static void forget_rows(struct report *report)
 {
 	for (size_t i = 0; i < report->rows_n * report->columns_n; i++) {
-		wipe(report->cells[i].text);
+		secret_text_free(report->cells[i].text);
 		strv_free(&report->cells[i].list);
 		if (report->cells[i].rows)
 			report_clear(report->cells[i].rows);
@@ -67,7 +60,7 @@ void report_clear(struct report *report)
 {
 	forget_rows(report);
 	free(report->widths);
-	wipe(report->note);
+	secret_text_free(report->note);
 	buf_free(&report->bytes);
 	*report = (struct report){0};
 }
@@ -95,7 +88,7 @@ void report_text(struct report *report, size_t column, const char *text)
 	if (text == NULL)
 		return;
 	cell->set = true;
-	wipe(cell->text); /* wipes the previous value */
+	secret_text_free(cell->text);
 	cell->text = mem_strdup(text);
 }
 
@@ -200,9 +193,9 @@ void report_note(struct report *report, const char *format, ...)
 	va_start(args, format);
 	text = mem_vprintf(format, args);
 	va_end(args);
-	free(report->note);
+	secret_text_free(report->note);
 	report->note = mem_printf("%s\n", text);
-	free(text);
+	secret_text_free(text);
 }
 
 static const struct cell *cell_at(const struct report *report, size_t row, size_t column)

@@ -6,6 +6,7 @@
 #include "core/base/secret.h"
 
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 int secret_init(void)
@@ -118,6 +119,13 @@ bool secret_same(const void *a, const void *b, size_t len)
 void secret_wipe(void *data, size_t len)
 {
 	sodium_memzero(data, len);
+}
+
+void secret_text_free(char *text)
+{
+	if (text)
+		secret_wipe(text, strlen(text));
+	free(text);
 }
 
 void secret_buf_free(struct buf *buf)

@@ -68,6 +68,8 @@ bool secret_same(const void *a, const void *b, size_t len);
 /* Overwrites memory in a way that the compiler does not optimize away. */
 void secret_wipe(void *data, size_t len);
 
+/* Wipes the text and frees it; NULL is fine. */
+void secret_text_free(char *text);
 /* Wipes all memory of the buffer, including earlier content, frees it, and resets to BUF_INIT. A
  * buffer that grew has left copies: reserve what a secret needs. */
 void secret_buf_free(struct buf *buf);

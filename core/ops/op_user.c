@@ -137,8 +137,8 @@ static int add_link(struct op *op, const struct user *user, bool of_change, stru
 		.of_change = of_change,
 	};
 	char token[SECRET_TOKEN_SIZE];
-	_cleanup_free_ char *path = NULL;
 	struct session link;
+	char *path;
 	int result = make_session(op, user->id, &spec, &link, token, err);
 
 	if (result == 0) {
@@ -146,7 +146,7 @@ static int add_link(struct op *op, const struct user *user, bool of_change, stru
 		json_object_set_new(op_more(op), "login_path", json_string(path));
 		json_object_set_new(
 			op_more(op), "login_path_expires_at", row_json_time(link.expires_us));
-		secret_wipe(path, strlen(path));
+		secret_text_free(path);
 		store_session_clear(&link);
 	}
 	secret_wipe(token, sizeof(token));
@@ -351,8 +351,7 @@ static int totp_start(struct op *op, const void *arg, struct err *err)
 	uri = totp_uri(op->session->login, text);
 	json_object_update_new(op_more(op),
 		json_pack("{s:s, s:s, s:s}", "object", "totp", "secret", text, "uri", uri));
-	secret_wipe(uri, strlen(uri));
-	free(uri);
+	secret_text_free(uri);
 	secret_wipe(text, sizeof(text));
 	secret_wipe(secret, sizeof(secret));
 	return 1;

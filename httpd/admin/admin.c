@@ -271,13 +271,6 @@ const struct route admin_routes[] = {
 	{.method = NULL},
 };
 
-void admin_secret_free(char *secret)
-{
-	if (secret)
-		secret_wipe(secret, strlen(secret));
-	free(secret);
-}
-
 void admin_body_free(json_t *body)
 {
 	static const char *const secrets[] = {"password", "new_password", "code"};
@@ -295,7 +288,7 @@ void admin_body_free(json_t *body)
 void admin_verified_free(struct admin_verified *verified)
 {
 	if (verified)
-		admin_secret_free(verified->stored);
+		secret_text_free(verified->stored);
 	free(verified);
 }
 
@@ -342,7 +335,7 @@ int admin_job_before(struct operate *operate, struct db *db, struct err *err)
 	else if (same && job->asks_code)
 		result = check_code(db, job, &user, err);
 	store_user_clear(&user);
-	admin_secret_free(stored);
+	secret_text_free(stored);
 	return result;
 }
 

@@ -37,9 +37,7 @@ struct admin_verified {
 };
 /* NULL is fine. */
 void admin_verified_free(struct admin_verified *verified);
-/* Free a secret, or the body of a request, and wipe what must not stay in
- * memory. NULL is fine. */
-void admin_secret_free(char *secret);
+/* Frees the body of a request, and wipes what must not stay in memory. NULL is fine. */
 void admin_body_free(json_t *body);
 
 /* A change that a request makes. */

@@ -68,8 +68,8 @@ struct session_change {
 static void session_change_free(struct session_change *job)
 {
 	secret_wipe(job->token, sizeof(job->token));
-	admin_secret_free(job->stored);
-	admin_secret_free(job->code);
+	secret_text_free(job->stored);
+	secret_text_free(job->code);
 	free(job->login);
 	store_session_clear(&job->session);
 	free(job);
@@ -105,7 +105,7 @@ static int make_of_login(struct db *db, struct session_change *job, const struct
 	if (found > 0 &&
 		store_session_create(db, user.id, spec, hash, job->now_us, &job->session, err) < 0)
 		found = -1;
-	admin_secret_free(stored);
+	secret_text_free(stored);
 	store_user_clear(&user);
 	return found;
 }
@@ -434,9 +434,7 @@ static json_t *render_totp(const struct op *op)
 	char *svg = qr_svg(json_string_value(json_object_get(answer, "uri")));
 
 	json_object_set_new(answer, "qr", row_json_given(svg));
-	if (svg)
-		secret_wipe(svg, strlen(svg));
-	free(svg);
+	secret_text_free(svg);
 	return answer;
 }
 

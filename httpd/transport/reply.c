@@ -111,8 +111,7 @@ void reply_cookie(struct request *request, const char *token, int64_t max_age_s)
 	cookie = mem_printf("%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s", name, token,
 		(long long)max_age_s, str_starts(url, "https://") ? "; Secure" : "");
 	reply_field(request, "Set-Cookie", cookie);
-	secret_wipe(cookie, strlen(cookie));
-	free(cookie);
+	secret_text_free(cookie);
 }
 
 void reply_text(struct request *request, int status, char *text)
