@@ -138,9 +138,7 @@ static void tell_of_postfix(struct status *status)
 	const char *config = status->call->conf->submission.postfix_config;
 	_cleanup_free_ char *queue = NULL, *version = NULL;
 	char *values[ARRAY_SIZE(names)];
-	struct process process;
-	FILE *file;
-	char pid[32] = "";
+	struct process master;
 	struct err err = ERR_INIT;
 
 	if (postconf_read(config, names, ARRAY_SIZE(names), values, &err) < 0) {
@@ -149,18 +147,10 @@ static void tell_of_postfix(struct status *status)
 	}
 	queue = values[0];
 	version = values[1];
-	_cleanup_free_ char *path = mem_printf("%s/pid/master.pid", queue);
+	if (process_find_postfix(queue, &master)) {
+		_cleanup_free_ char *words = since(master.start_us);
 
-	file = fopen(path, "re");
-	if (file) {
-		if (fscanf(file, "%31s", pid) != 1)
-			pid[0] = '\0';
-		fclose(file);
-	}
-	if (process_read(pid, &process) && str_eq(process.name, "master")) {
-		_cleanup_free_ char *words = since(process.start_us);
-
-		report_time(status->report, POSTFIX, process.start_us);
+		report_time(status->report, POSTFIX, master.start_us);
 		line(status, "Postfix", "running %s, %s", words, version);
 	} else {
 		line(status, "Postfix", "not running (%s)", version);

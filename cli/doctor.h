@@ -118,9 +118,6 @@ char *doctor_script(const char *name);
  * newline; NULL if it fails without output. The caller frees it. */
 char *doctor_output(const char *program, ...) __attribute__((sentinel));
 
-/* Returns the process id of Postfix's master(8); 0 if unknown. */
-int64_t doctor_postfix_master(const struct doctor *doctor);
-
 void doctor_look_at_postfix(struct doctor *doctor);
 void doctor_look_at_host(struct doctor *doctor);
 void doctor_look_at_store(struct doctor *doctor);

@@ -170,13 +170,16 @@ static char *property(const char *lines, const char *name)
  * Debian 12 and postfix.service in Debian 13, is the last part of master(8)'s control group. */
 static void look_at_boot_order(struct doctor *doctor, const char *name, const char *before)
 {
-	_cleanup_free_ char *path = mem_printf(
-		"/proc/%" PRId64 "/cgroup", doctor_postfix_master(doctor));
-	_cleanup_free_ char *postfix = NULL;
+	_cleanup_free_ char *path = NULL, *postfix = NULL;
 	_cleanup_strv_ struct strv units = STRV_INIT;
-	FILE *file = fopen(path, "re");
+	struct process master;
 	char line[4096];
+	FILE *file;
 
+	if (!process_find_postfix(doctor->parameters[POSTFIX_QUEUE], &master))
+		return;
+	path = mem_printf("/proc/%ld/cgroup", (long)master.pid);
+	file = fopen(path, "re");
 	while (file && postfix == NULL && fgets(line, sizeof(line), file)) {
 		const char *last = strrchr(line, '/');
 

@@ -120,34 +120,20 @@ static void run_check(struct doctor *doctor)
 		take_over(doctor, lines.items[i]);
 }
 
-int64_t doctor_postfix_master(const struct doctor *doctor)
-{
-	_cleanup_free_ char *path = mem_printf(
-		"%s/pid/master.pid", doctor->parameters[POSTFIX_QUEUE]);
-	FILE *file = fopen(path, "re");
-	long pid = 0;
-
-	if (file == NULL)
-		return 0;
-	if (fscanf(file, "%ld", &pid) != 1)
-		pid = 0;
-	fclose(file);
-	return pid;
-}
-
 /* A reload ends processes that wait for mail, as pickup(8) and qmgr(8) always do. */
 static void look_at_reload(struct doctor *doctor)
 {
 	static const char *const files[] = {"main.cf", "master.cf"};
 	const char *config = doctor->parameters[POSTFIX_CONFIG];
-	int64_t master = doctor_postfix_master(doctor);
-	DIR *processes = master ? opendir("/proc") : NULL;
+	struct process master;
+	bool runs = process_find_postfix(doctor->parameters[POSTFIX_QUEUE], &master);
+	DIR *processes = runs ? opendir("/proc") : NULL;
 	struct dirent *entry;
 
 	while (processes && (entry = readdir(processes)) != NULL) {
 		struct process process;
 
-		if (!process_read(entry->d_name, &process) || process.parent != master ||
+		if (!process_read(entry->d_name, &process) || process.parent != master.pid ||
 			!(str_eq(process.name, "pickup") || str_eq(process.name, "qmgr") ||
 				str_eq(process.name, "smtpd")))
 			continue;
@@ -457,10 +443,9 @@ void doctor_look_at_postfix(struct doctor *doctor)
 		look_at_instances(doctor);
 	} else if (doctor->is_root) {
 		/* A part of what check does. Only root may read the pid. */
-		_cleanup_free_ char *pid = mem_printf("%" PRId64, doctor_postfix_master(doctor));
-		struct process process;
+		struct process master;
 
-		if (process_read(pid, &process) && str_eq(process.name, "master"))
+		if (process_find_postfix(doctor->parameters[POSTFIX_QUEUE], &master))
 			doctor_say(doctor, "postfix", DOCTOR_GOOD, "Postfix is running");
 		else
 			doctor_say(doctor, "postfix", DOCTOR_WRONG, "Postfix is not running");

@@ -54,6 +54,20 @@ bool process_read(const char *pid, struct process *process_r)
 	return true;
 }
 
+bool process_find_postfix(const char *queue_directory, struct process *process_r)
+{
+	_cleanup_free_ char *path = mem_printf("%s/pid/master.pid", queue_directory);
+	FILE *file = fopen(path, "re");
+	char pid[32] = "";
+
+	if (file == NULL)
+		return false;
+	if (fscanf(file, "%31s", pid) != 1)
+		pid[0] = '\0';
+	fclose(file);
+	return process_read(pid, process_r) && str_eq(process_r->name, "master");
+}
+
 bool process_has_open(pid_t pid, const char *path)
 {
 	_cleanup_free_ char *folder = mem_printf("/proc/%ld/fd", (long)pid);

@@ -21,6 +21,10 @@ struct process {
 /* True if a process with this id, given as text, decimal or not, exists and has not ended. */
 bool process_read(const char *pid, struct process *process_r);
 
+/* Finds master(8) of the Postfix with this queue directory. False if it does not run, or this user
+ * may not read its pid file. */
+bool process_find_postfix(const char *queue_directory, struct process *process_r);
+
 /* The daemons of Postern on this host. A host may have thousands of processes, so they are read
  * once for several look-ups. */
 struct process_list {

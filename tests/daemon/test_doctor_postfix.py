@@ -266,6 +266,7 @@ def test_postfix_is_stopped(box):
         box.start("postfix")
     row = fault(found, "postfix", "not running")
     assert mend_of(row, box.dir / "postfix") == "postfix start"
+    assert not [row for row in found if row["check"] == "reload"]
 
 
 def test_the_chroot_has_another_resolver(box):
