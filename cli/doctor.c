@@ -374,11 +374,13 @@ void doctor_run(struct doctor *doctor)
 	}
 	err = ERR_INIT;
 	if (postconf_read(doctor->postfix, parameter_names, POSTFIX_PARAMETERS, doctor->parameters,
-		    &err) < 0)
+		    &err) < 0) {
 		doctor_say(doctor, "postfix", DOCTOR_WRONG, "%s", err.text);
-	else
+		doctor_mend(doctor, "postfix", "check", NULL);
+	} else {
 		postconf_services(
 			doctor->postfix, options, ARRAY_SIZE(options), &doctor->services, NULL);
+	}
 	if (!doctor->briefly)
 		doctor_look_at_postfix(doctor);
 	doctor_look_at_host(doctor);

@@ -113,6 +113,7 @@ static void run_check(struct doctor *doctor)
 	}
 	if (program_output(argv.items, CHECK_MS, &output, &err) < 0 && output.len == 0) {
 		doctor_say(doctor, "postfix", DOCTOR_WRONG, "%s", err.text);
+		doctor_mend(doctor, "postfix", "check", NULL);
 		return;
 	}
 	strv_split(&lines, buf_str(&output), '\n');

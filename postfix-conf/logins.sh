@@ -645,8 +645,8 @@ check_logins() {
 	[ -n "${postfix_runs:-}" ] || return 0
 	if ! why=$(try_login_socket 2>&1); then
 		join "$names"
-		wrong "postern-auth does not answer on $login_socket (${why:-?}): programs" \
-			"cannot log in at $answer"
+		wrong_for_root "postern-auth does not answer on $login_socket (${why:-?}):" \
+			"programs cannot log in at $answer"
 		return
 	fi
 	for place in $names; do

@@ -228,8 +228,9 @@ check_clock() {
 			"status"
 }
 
-# Whether the process has the file open: has_open PID FILE.
+# Whether the process has the file open, as far as this user may see: has_open PID FILE.
 has_open() {
+	[ ! -e "/proc/$1/fd" ] || [ -r "/proc/$1/fd" ] || return 0
 	set +f
 	for file in "/proc/$1/fd"/*; do
 		if [ "$file" -ef "$2" ]; then

@@ -53,7 +53,8 @@ find_postfix() {
 		config=$own_config
 	fi
 	[ -f "$config/main.cf" ] ||
-		die "$config/main.cf is missing: no Postfix is set up there"
+		die "$config/main.cf is missing: no Postfix is set up there; on Debian:" \
+			"dpkg-reconfigure postfix"
 	main_cf=$(readlink -f "$config/main.cf")
 	make_work
 	view=$config

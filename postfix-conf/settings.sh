@@ -111,7 +111,7 @@ check_database() {
 	if domains=$(run_postern --json domain list 2>&1); then
 		good "the database can be used"
 	else
-		wrong "$domains"
+		wrong_for_root "$domains"
 		domains=
 	fi
 }

@@ -454,6 +454,31 @@ def test_without_roots_rights(box):
         row for row in found if row["text"] == "Postfix is not running"]
 
 
+def test_what_others_cannot_see_is_not_called_wrong(box):
+    """Daemons that run are not said to be down, nor a database to be unusable, because the
+    user who asks may not look."""
+    folder = box.dir / "of-nobody"
+    folder.mkdir()
+    shutil.chown(folder, "nobody")
+    store = box.dir / "store"
+    mode = store.stat().st_mode & 0o777
+    store.chmod(0o750)
+    try:
+        done = subprocess.run(
+            ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
+             "env", f"TMPDIR={folder}", CLI, "-c", box.config, "doctor", "--json"],
+            capture_output=True, text=True, timeout=300, check=False, cwd="/")
+    finally:
+        store.chmod(mode)
+    if done.returncode in (126, 127):
+        pytest.skip("the programs lie where others cannot look")
+    found = json.loads(done.stdout)
+    checks = ("httpd", "events", "milter", "settings", "database", "smtp_auth")
+    assert [row for row in found if row["check"] in checks
+            and row["result"] in ("wrong", "warning")] == []
+    assert "postern-httpd is running" in [row["text"] for row in found]
+
+
 def test_what_root_found_is_shown_with_its_age(box):
     """httpd shows the file of the last run, and checks nothing itself."""
     path = box.dir / "store/postern.db.doctor"

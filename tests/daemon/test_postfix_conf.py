@@ -426,6 +426,7 @@ def test_help_and_missing_postfix(tmp_path, script):
                           timeout=300, check=False)
     assert done.returncode == 1
     assert f"{tmp_path}/main.cf is missing" in done.stderr
+    assert "dpkg-reconfigure postfix" in done.stderr
 
 
 # change to an enabled main.cf, more of master.cf, what check says, its status
