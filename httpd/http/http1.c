@@ -19,7 +19,9 @@
 #include "core/base/str.h"
 
 static const struct http_fault
-	fault_bare_lf = {400, "A line of the request head does not end in CRLF."},
+	fault_bare_lf = {400,
+		"A line of the request head does not end in CRLF. A line break in "
+		"the value of a field, such as the key, causes this."},
 	fault_too_long = {431, "The request head is longer than 32 KiB."},
 	fault_fields = {431, "The request head has more than 100 fields."},
 	fault_line = {400, "The request line is malformed."},
