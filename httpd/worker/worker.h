@@ -3,9 +3,8 @@
  *
  * Each worker has an event base, an evhttp on the shared listening socket, a
  * read handle on the store (or threads that read, see store_read.h), and an
- * injector, which the prober uses. Only the
- * worker's thread uses what is declared here, except where a comment says
- * otherwise.
+ * injector, which the prober uses. Only the worker's thread uses what is
+ * declared here, except where a comment says otherwise.
  */
 #ifndef POSTERN_HTTPD_WORKER_WORKER_H
 #define POSTERN_HTTPD_WORKER_WORKER_H
@@ -17,8 +16,7 @@
 
 #include "core/base/cidr.h"
 #include "core/base/secret.h"
-#include "core/db/db.h"
-#include "core/db/db_watch.h"
+#include "httpd/worker/database_watch.h"
 
 struct budget;
 struct clock;
@@ -27,6 +25,7 @@ struct conf;
 struct conn_table;
 struct db;
 struct db_pool;
+struct db_watch;
 struct event_base;
 struct evhttp;
 struct inject;
@@ -52,9 +51,9 @@ struct worker_counts;
  * the workers. */
 struct worker_shared {
 	int listen_fd;
-	const char
-		*database_path; /* files beside it: large messages, counts of the other programs */
-	const char *store;      /* for db_open() */
+	/* Beside it are files: large messages, counts of the other programs. */
+	const char *database_path;
+	const char *store;             /* for db_open() */
 	const struct clock *clock;     /* wall clock, for stored times */
 	const struct route *routes;    /* the table of routes */
 	bool on_loopback;              /* see listener_is_on_loopback() */
@@ -92,33 +91,6 @@ struct worker_shared {
 
 /* How long a read in an event loop may wait for a database server; see doc/THREADS.md. */
 enum { LOOP_STORE_WAIT_MS = 500 };
-
-/*
- * database_watch: notices when the database file that a worker reads is
- * replaced or removed, or the database server does not answer.
- *
- * Reads of such a file still succeed, but are stale: a key that was revoked
- * since would be valid. The worker does not open the new file: the old WAL lies
- * beside it until all users of the old file have closed it, and SQLite would
- * mix them. Reads from a server that hangs would block the event loop.
- */
-struct database_watch {
-	const char *path;
-	struct db_watch *server; /* NULL: a file */
-	struct log *log;
-	struct db_identity identity;
-	int64_t next_us; /* monotonic: no check before */
-	bool gone; /* the database server does not answer, or what it returns is out of date */
-};
-
-/* Remembers which file was opened; call it right after that. server is NULL for
- * a file. All must live as long as the watch. */
-void database_watch_begin(
-	struct database_watch *watch, const char *path, struct db_watch *server, struct log *log);
-
-/* Checks a file at most once a second, and logs a change. Asks no server, but what its db_watch has
- * found. */
-void database_watch_look(struct database_watch *watch, int64_t now_us);
 
 /* Its worker_thread owns all of it except shared and log. */
 struct worker {

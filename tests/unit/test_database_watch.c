@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "httpd/worker/worker.h"
+#include "httpd/worker/database_watch.h"
 #include "temp_db.h"
 
 enum { SECOND_US = 1000000 };
