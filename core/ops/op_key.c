@@ -226,7 +226,7 @@ static int revoke_first(
 
 	for (size_t i = 0; i < keys.n && result >= 0; i++)
 		result = store_key_revoke(op->db, &range, keys.items[i].id, op->now_us, err);
-	*more_r = end.more;
+	*more_r = result >= 0 && end.more;
 	result = result < 0 ? -1 : (int)keys.n;
 	row_list_free(&store_key_type, keys.items, keys.n);
 	return result;

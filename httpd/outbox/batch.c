@@ -445,13 +445,13 @@ static int add_rows(struct db *db, struct outbox_mail *mail, struct err *err)
 static int enter_outbox(struct db *db, struct outbox_mail *mail, struct err *err)
 {
 	struct email *row = &mail->row;
-	int added;
+	int result;
 
 	if (mail->test)
 		return store_email_record(db, row->ticket, "", row->created_us, err);
-	added = store_outbox_add(db, row->seq, (int64_t)mail->message.len, row->scheduled_us, err);
-	mail->paused = added > 0;
-	return added;
+	result = store_outbox_add(db, row->seq, (int64_t)mail->message.len, row->scheduled_us, err);
+	mail->paused = result == 1;
+	return result;
 }
 
 static int add_key(struct db *db, const struct outbox_batch *batch, struct err *err)

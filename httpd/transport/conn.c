@@ -196,6 +196,8 @@ static void enter(struct conn *conn, enum conn_phase phase)
 {
 	conn->phase = phase;
 	conn->since_us = clock_monotonic_us();
+	conn->unread = 0;
+	conn->unread_most = 0;
 }
 
 static void on_refusal_written(struct bufferevent *bev, void *arg)
@@ -897,11 +899,8 @@ void conn_send_answer(struct worker *worker, struct evhttp_request *evreq, int s
 	}
 	conn = of_request(worker, evreq);
 	enter(conn, CONN_ANSWERED);
-	conn->unread = 0;
-	conn->unread_most = 0;
-	if (evbuffer_get_length(body) > UNCOUNTED_ANSWER_MAX) {
+	if (evbuffer_get_length(body) > UNCOUNTED_ANSWER_MAX)
 		conn->share = TAKE(*share);
-	}
 	evhttp_send_reply(evreq, status, http_reason(status), body);
 	/* evhttp now reads, to notice EOF. But a client that has stopped
 	 * sending may still be reading. */
@@ -933,12 +932,7 @@ ssize_t conn_stream_unsent(const struct evhttp_request *evreq)
 
 void conn_end_stream(struct worker *worker, struct evhttp_request *evreq)
 {
-	if (evhttp_request_get_connection(evreq)) {
-		struct conn *conn = of_request(worker, evreq);
-
-		enter(conn, CONN_ANSWERED);
-		conn->unread = 0;
-		conn->unread_most = 0;
-	}
+	if (evhttp_request_get_connection(evreq))
+		enter(of_request(worker, evreq), CONN_ANSWERED);
 	evhttp_send_reply_end(evreq); /* this may free the connection */
 }
