@@ -137,7 +137,7 @@ static int take_option(struct options *options, const struct form_field *field, 
 	return 0;
 }
 
-static int too_large(struct problem *problem)
+int form_options_too_large(struct problem *problem)
 {
 	return problem_set(problem, PROBLEM_BAD_REQUEST,
 		"Send options (parameters starting with o:, h:, or v:) are limited to 16 kB total");
@@ -160,7 +160,7 @@ static int take_fields(struct options *options, struct problem *problem)
 				continue;
 			bytes += field.raw.len;
 			if (bytes > FORM_OPTIONS_MAX)
-				return too_large(problem);
+				return form_options_too_large(problem);
 			line = mime_scan_value(&field);
 			value = mime_words_decode(line);
 			if (take_known(options, i, known_options[i].field, value, problem) < 0)
@@ -265,7 +265,7 @@ static int check_size(const struct form *form, struct problem *problem)
 			if (prefixes[k].counts &&
 				str_starts_nocase(form->fields[i].name, prefixes[k].prefix))
 				bytes += strlen(form->fields[i].name) + form->fields[i].value.len;
-	return bytes <= FORM_OPTIONS_MAX ? 0 : too_large(problem);
+	return bytes <= FORM_OPTIONS_MAX ? 0 : form_options_too_large(problem);
 }
 
 static int take_field(

@@ -29,6 +29,9 @@ int form_options_parse(
  * until the variable is replaced. */
 int form_options_read_reply_to(struct mime_message *message, struct problem *problem);
 
+/* Says that FORM_OPTIONS_MAX is exceeded. Returns -1 with the problem. */
+int form_options_too_large(struct problem *problem);
+
 /* Refuses a form with `template` or a similar field, which would generate its
  * text: they are not supported. */
 int form_options_check_template(const struct form *form, struct problem *problem);

@@ -185,6 +185,53 @@ static int personalize(
 	return form_options_read_reply_to(message, problem);
 }
 
+/* Fills in the strings of the JSON, while the results fit into room bytes. Returns 0, or -1. */
+static int fill_strings(const struct form_recipient *recipient, json_t *value, uint64_t *room)
+{
+	const char *key;
+	json_t *item;
+	size_t i;
+
+	if (json_is_string(value)) {
+		_cleanup_free_ char *text = mem_strdup(json_string_value(value));
+		uint64_t size = form_macros_size(recipient, text);
+
+		if (size > *room)
+			return -1;
+		*room -= size;
+		form_macros_apply(recipient, &text);
+		json_string_set(value, text);
+	}
+	json_object_foreach(value, key, item)
+		if (fill_strings(recipient, item, room) < 0)
+			return -1;
+	json_array_foreach(value, i, item)
+		if (fill_strings(recipient, item, room) < 0)
+			return -1;
+	return 0;
+}
+
+static bool metadata_varies(const char *variables)
+{
+	return strstr(variables, "%recipient") != NULL;
+}
+
+/* Returns the metadata of the recipient's email, a new text; NULL if it is too large. */
+static char *fill_metadata(const struct form_recipient *recipient, const char *variables)
+{
+	uint64_t room = FORM_OPTIONS_MAX;
+	char *text = NULL;
+	json_t *object;
+
+	if (!metadata_varies(variables))
+		return mem_strdup(variables);
+	object = json_loads(variables, 0, NULL);
+	if (fill_strings(recipient, object, &room) == 0)
+		text = json_dumps(object, JSON_COMPACT);
+	json_decref(object);
+	return text;
+}
+
 /* The key of an address among the variables; a new string. Different spellings
  * of an address give the same key. */
 static char *key_of(const char *address)
@@ -235,6 +282,10 @@ static uint64_t personal_size(
 	for (size_t k = 0; k < headers->n; k++)
 		bytes += sizeof(headers->items[k]) + HEADER_BYTES + strlen(headers->items[k].name) +
 			 form_macros_size(&recipient, headers->items[k].value);
+	bytes += strlen(base->variables);
+	if (metadata_varies(base->variables))
+		bytes += json_text_cost(base->variables, strlen(base->variables)) +
+			 FORM_OPTIONS_MAX;
 	return bytes + longest;
 }
 
@@ -254,6 +305,9 @@ static int personal_make(const struct send_personal *personal, const struct draf
 	*email_r = *base;
 	mime_message_copy_texts(&base->message, &email_r->message);
 	email_r->message.to = (struct addr_list){&base->message.to.items[i], 1};
+	email_r->variables = fill_metadata(&recipient, base->variables);
+	if (email_r->variables == NULL)
+		return form_options_too_large(problem);
 	return personalize(&recipient, email_r, problem);
 }
 
@@ -262,6 +316,7 @@ static void personal_clear(struct draft *email)
 	if (email->reply_to_made)
 		addr_list_clear(&email->message.reply_to);
 	mime_message_clear_texts(&email->message);
+	free(email->variables);
 	*email = (struct draft){0};
 }
 

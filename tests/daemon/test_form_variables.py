@@ -25,6 +25,29 @@ def with_variables(fields, people, variables, **more):
     }
 
 
+def test_metadata(form, fields, people):
+    """What v: and h:X-Mailgun-Variables say is each recipient's own, too."""
+    ids = dict(zip(people, [7, 'a"b\\', None]))
+    more = {
+        "v:id": "%recipient.v:id%", "v:both": "%recipient% %recipient.v:id%", "v:same": "100%",
+        "h:X-Mailgun-Variables": json.dumps({"deep": [{"id": "%recipient.v:id%"}], "n": 1}),
+    }
+    form.send(with_variables(fields, people, {p: {"v:id": ids[p]} for p in people}, **more))
+    for person, shown in zip(people, ("7", 'a"b\\', "%recipient.v:id%")):
+        message_id = form.box.sink.find(to=person).header("Message-ID")
+        (row,) = form.stored(message_id)
+        assert json.loads(row["variables"]) == {
+            "id": shown, "both": f"{person} {shown}", "same": "100%", "deep": [{"id": shown}], "n": 1,
+        }
+
+
+def test_metadata_is_limited(form, fields, to):
+    """However long the values are that a short text asks for."""
+    fields = with_variables(fields, [to], {to: {"a": "x" * 1000}}, **{"v:a": "%recipient.a%" * 17})
+    answer = form.post(fields)
+    check_refused(answer, 400, re.compile("Send options .* 16 kB total"))
+
+
 @both
 @pytest.mark.parametrize("joined", [True, False], ids=["list", "repeated"])
 def test_individual_messages(form, fields, people, joined, encode):
