@@ -377,3 +377,13 @@ const char *ask_choice(const char *question, const char *const *words, size_t n)
 				return words[i];
 	}
 }
+
+int ask_removal(const char *question, struct err *err)
+{
+	static const char *const answers[] = {"no", "yes"};
+	const char *answer = ask_choice(question, answers, ARRAY_SIZE(answers));
+
+	if (answer && str_eq(answer, "yes"))
+		return 0;
+	return err_set(err, ERR_INVALID, "nothing was removed");
+}

@@ -89,6 +89,9 @@ bool ask_is_possible(void);
 /* Asks on standard error until the answer is one of the words or its first letter; an empty answer
  * is the first word. Returns that word, or NULL at the end of the input. */
 const char *ask_choice(const char *question, const char *const *words, size_t n);
+/* Asks whether to remove something for good, no being the default. Returns 0 for yes, otherwise -1.
+ */
+int ask_removal(const char *question, struct err *err);
 
 /* Puts the DNS records of an operation's result (`records`) into that column, of type COLUMN_ROWS,
  * and adds a note about them. */

@@ -120,8 +120,6 @@ static int64_t tell_of_keys(struct db *db, const struct domain *domain, struct e
  * in its name. */
 static int prepare_remove(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
-	static const char *const answers[] = {"no", "yes"};
-	const char *answer;
 	_cleanup_(db) struct db *db = NULL;
 	_cleanup_dkim_keys_ struct dkim_key_list signing = {0};
 	_cleanup_free_ char *name = NULL;
@@ -145,10 +143,7 @@ static int prepare_remove(struct arguments *arguments, const struct conf *conf, 
 	store_domain_clear(&domain);
 	if (keys <= 0 || arguments->values[OPTION_YES] || arguments->json || !ask_is_possible())
 		return keys < 0 ? -1 : 0;
-	answer = ask_choice("Remove the domain, and them? yes or no", answers, 2);
-	if (answer && str_eq(answer, "yes"))
-		return 0;
-	return err_set(err, ERR_INVALID, "nothing was removed");
+	return ask_removal("Remove the domain, and them? yes or no", err);
 }
 
 static int read_change(const struct call *call, void *input, struct err *err)

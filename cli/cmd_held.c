@@ -360,19 +360,13 @@ static int run_recheck(const struct call *call, struct report *report, struct er
 
 static int prepare_drop(struct arguments *arguments, const struct conf *conf, struct err *err)
 {
-	static const char *const words[] = {"no", "yes"};
-	const char *answer;
-
 	if (prepare_root(arguments, conf, err) < 0)
 		return -1;
 	if (arguments->values[OPTION_YES])
 		return 0;
 	if (!ask_is_possible())
 		return err_set(err, ERR_INVALID, "what is dropped is gone for good: say --yes");
-	answer = ask_choice("Remove these messages for good?", words, ARRAY_SIZE(words));
-	if (answer && str_eq(answer, "yes"))
-		return 0;
-	return err_set(err, ERR_INVALID, "nothing was removed");
+	return ask_removal("Remove these messages for good?", err);
 }
 
 static bool is_any(const struct held_target *target)
