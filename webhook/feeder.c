@@ -83,7 +83,8 @@ static void add_feed_row(struct feed *feed, const struct webhook_match *match)
 	memcpy(row->webhook_id, match->webhook_id, ID_SIZE);
 }
 
-/* Reads the events behind the cursor, and finds who is told of them: 1, 0 there are none, -1. */
+/* Reads the events behind the cursor, and finds the webhooks that asked for them. Returns 1, 0 if
+ * there are none, -1 on error. */
 static int read_feed(struct db *db, struct feed *feed, struct err *err)
 {
 	struct webhook_match_list list;
@@ -112,14 +113,13 @@ static int read_feed(struct db *db, struct feed *feed, struct err *err)
 	return found < 0 ? -1 : feed->upto > feed->cursor;
 }
 
-static int write_feed(struct db *db, void *arg, struct err *err)
+static int write_feed(struct db *db, const struct feed *feed, struct err *err)
 {
-	const struct feed *feed = arg;
 	int64_t cursor;
 
 	if (store_webhook_cursor_get(db, &cursor, err) < 0)
 		return -1;
-	/* Another host was faster: the next round goes on behind what it has added. */
+	/* Another host was faster. The next round goes on behind what it has added. */
 	if (cursor != feed->cursor && *db_host(db))
 		return 0;
 	/* With a second postern-webhook, endpoints would be told everything twice. */

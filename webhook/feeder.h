@@ -6,7 +6,8 @@
 
 #include "core/db/db.h"
 
-/* Handles the next events; rows and cursor are committed together. 1, 0 when there are none, -1. */
+/* Handles the next events; rows and cursor are committed together. Returns 1, 0 if there are none,
+ * -1 on error. */
 int feeder_round(struct db *db, int64_t now_us, struct err *err);
 
 #endif

@@ -34,7 +34,7 @@ struct http_answer {
  * answer is valid until it returns. */
 typedef void http_client_done(void *arg, const struct http_answer *answer);
 
-/* The caller frees the client; base and conf must outlive it. 0 or -1. */
+/* The caller frees the client; base and conf must outlive it. Returns 0 or -1. */
 int http_client_new(struct event_base *base, const struct conf *conf, struct http_client **client_r,
 	struct err *err);
 /* Drops requests that are under way without calling done. */

@@ -50,7 +50,7 @@ int leases_beat(struct leases *leases, const char *problem, struct err *err)
 	return store_webhook_lease_end(leases->db, err) < 0 ? -1 : 0;
 }
 
-/* Leases the webhook: 1, 0 if another host has it, -1. */
+/* Leases the webhook. Returns 1, 0 if another host has it, -1 on error. */
 static int claim_webhook(struct leases *leases, const char *webhook_id, struct err *err)
 {
 	_cleanup_free_ char *holder = NULL;

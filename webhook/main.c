@@ -100,7 +100,7 @@ static int apply_settings(void *arg, struct conf *next, struct err *err)
 	return sender_reload(daemon->sender, next, err);
 }
 
-/* Removes what is too old, some rows at a time. 0 or -1. */
+/* Removes events that are too old, some rows at a time. Returns 0 or -1. */
 static int remove_old_events(struct daemon *daemon, int64_t now_us, struct err *err)
 {
 	int64_t keep_us = daemon->conf->retention.webhooks_ms * 1000;
@@ -123,7 +123,7 @@ static int remove_old_events(struct daemon *daemon, int64_t now_us, struct err *
 	return 0;
 }
 
-/* Queues new events, records outcomes, and starts attempts. 0 or -1. */
+/* Queues new events, records outcomes, and starts attempts. Returns 0 or -1. */
 static int work(struct daemon *daemon, struct err *err)
 {
 	int64_t now_us = clock_monotonic_us(), version = daemon->version;

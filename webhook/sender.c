@@ -178,7 +178,8 @@ static void sign(struct attempt *attempt, struct strv *fields)
 
 static void on_attempt_ended(void *arg, const struct http_answer *answer);
 
-/* Starts the next one of the queue: 0, or -1 and it stays in the queue. */
+/* Starts an attempt for the first event of the queue. Returns 0, or -1 with the event still in the
+ * queue. */
 static int start_attempt(struct sender *sender, struct endpoint *endpoint, struct err *err)
 {
 	_cleanup_strv_ struct strv fields = STRV_INIT;
@@ -218,7 +219,7 @@ static int start_attempt(struct sender *sender, struct endpoint *endpoint, struc
 }
 
 /* Starts what may start, one attempt for each endpoint in turn: an endpoint that was served goes to
- * the end of the list. 0 or -1. */
+ * the end of the list. Returns 0 or -1. */
 static int start_attempts(struct sender *sender, struct err *err)
 {
 	bool served_any = true;
@@ -349,8 +350,8 @@ static void free_attempts(struct attempt **list)
 
 /* Recording outcomes. */
 
-/* Records that the endpoint works, or why it fails: when that changes, and once a second. 0 or -1.
- */
+/* Records that the endpoint works, or why it fails: when that changes, and once a second. Returns 0
+ * or -1. */
 static int note_endpoint(struct sender *sender, const struct attempt *attempt, struct err *err)
 {
 	struct webhook *webhook = &attempt->endpoint->webhook;
@@ -505,8 +506,8 @@ static void forget_endpoints(struct sender *sender)
 	}
 }
 
-/* Events that are due at a time of a clock that was put back since, while this program ran or
- * before it started, are due at once. All outcomes have been written. 0 or -1. */
+/* Makes events due at once whose time is of a clock that was put back since, while this program ran
+ * or before it started. All outcomes have been written. Returns 0 or -1. */
 static int look_at_clock(struct sender *sender, struct err *err)
 {
 	bool starts = sender->offset_us == 0;

@@ -25,15 +25,16 @@ struct sender_counts {
 	int64_t disabled; /* endpoints */
 };
 
-/* The caller frees it; base, db, leases, log and conf must outlive it. 0 or -1. */
+/* The caller frees it; base, db, leases, log and conf must outlive it. Returns 0 or -1. */
 int sender_new(struct event_base *base, struct db *db, struct leases *leases, struct log *log,
 	const struct conf *conf, struct sender **sender_r, struct err *err);
 void sender_free(struct sender *sender);
 /* Applies new settings. Returns 0, or -1 with everything unchanged. */
 int sender_reload(struct sender *sender, const struct conf *next, struct err *err);
 
-/* Writes outcomes and starts attempts: 0, or -1 when the store cannot be used now. look: also asks
- * the store which endpoints have events due, since something may have changed there. */
+/* Writes outcomes and starts attempts. With look it also asks the store which endpoints have events
+ * due, because something may have changed there. Returns 0, or -1 if the store cannot be used now.
+ */
 int sender_round(struct sender *sender, bool look, struct err *err);
 /* How many attempts are under way. */
 size_t sender_under_way(const struct sender *sender);

@@ -17,7 +17,7 @@ struct target_rules {
 	struct cidr_list allowed; /* those of them that webhook.allowed names */
 };
 
-/* Reads the setting: 0 or -1. The caller clears the rules, also after -1. */
+/* Reads the setting. Returns 0 or -1; the caller clears the rules in both cases. */
 int target_rules_init(struct target_rules *rules, const char *allowed, struct err *err);
 void target_rules_clear(struct target_rules *rules);
 
