@@ -5,7 +5,8 @@
  * lengths of RFC 5321 4.5.3.1 and the UTF-8 of RFC 6531 3.3.
  *
  * libidn2 converts U-labels to A-labels (UTS 46, non-transitional, as browsers do). ASCII names
- * bypass it, because it refuses names that exist in DNS, such as `r3---x.example.com`.
+ * bypass it, because it refuses names that exist in DNS, such as `r3---x.example.com` and
+ * `xn--i-7iq.ws`, and would change none.
  */
 #include "core/address/addr.h"
 
@@ -27,19 +28,6 @@ enum {
 	LOCAL_MAX = 64,  /* octets */
 	QUOTED_MAX = 100 /* bytes of an address or a domain shown in an error */
 };
-
-/* True if the name needs libidn2. */
-static bool needs_idn(const char *text)
-{
-	if (!str_is_ascii(text))
-		return true;
-	for (const char *p = text; p; p = strchr(p, '.')) {
-		p += *p == '.';
-		if (str_starts_nocase(p, "xn--"))
-			return true;
-	}
-	return false;
-}
 
 /* Returns what is wrong with a lower-case ASCII name (RFC 1123 2.1), or NULL. */
 static const char *name_fault(const char *name)
@@ -85,7 +73,7 @@ static const char *normalize(const char *text, int version, char **domain_r)
 
 	if (strlen(text) > TEXT_MAX)
 		return "it is too long";
-	if (!needs_idn(text)) {
+	if (str_is_ascii(text)) {
 		name = mem_strdup(text);
 	} else {
 		if (!str_utf8_valid(text, strlen(text)) ||
@@ -119,7 +107,7 @@ int addr_domain_transitional(const char *text, char **domain_r)
 	_cleanup_free_ char *old = NULL;
 
 	/* The result only matters if it is a name that could be registered. */
-	if (!needs_idn(text) || normalize(text, IDN2_TRANSITIONAL, &old))
+	if (str_is_ascii(text) || normalize(text, IDN2_TRANSITIONAL, &old))
 		return -1;
 	return normalize(old, IDN2_NONTRANSITIONAL, domain_r) ? -1 : 0;
 }

@@ -71,6 +71,20 @@ def test_recipient_domain_becomes_a_labels(box, httpd, email):
 
 
 @pytest.mark.submission
+def test_a_labels_that_idna_refuses(box, to):
+    """Names with symbols are in DNS, below some top-level domains, and stay as they are."""
+    company = box.company()
+    name = unique("xn--n3h") + ".xn--n3h.example"
+    box.domain(company, name=name)
+    httpd = box.httpd(box.new_key(company)["token"])
+    there = f"{unique('to')}@xn--n3h.test"
+    email_id = httpd.send({"from": f"hello@{name}", "to": [to, there], "text": "x"})
+    assert box.sink.find(to=there).sender == f"hello@{name}"
+    assert httpd.read(email_id)["to"] == [to, there]
+    assert httpd.read(email_id)["from"] == f"hello@{name}"
+
+
+@pytest.mark.submission
 def test_sending_domain_becomes_a_labels(box, email, to):
     company = box.company()
     name = unique("Bücher") + ".example"

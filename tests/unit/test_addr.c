@@ -77,6 +77,7 @@ static void test_good(void **state)
 		{"a@BÜCHER.Example", "", "a@xn--bcher-kva.example"},
 		{"a@faß.example", "", "a@xn--fa-hia.example"},
 		{"a@XN--BCHER-KVA.example", "", "a@xn--bcher-kva.example"},
+		{"a@xn--n3h.example", "", "a@xn--n3h.example"},
 		{"a@日本。example", "", "a@xn--wgv71a.example"},
 		/* encoded words in names */
 		{"=?utf-8?q?Zo=C3=AB?= <a@example.com>", "Zoë", "a@example.com"},
@@ -135,7 +136,8 @@ static void test_bad(void **state)
 		{"a@" L63 "x.com", "longer than 63"},
 		{"a@x" LONG_DOMAIN, "longer than 253"},
 		{"a@y." LONG_DOMAIN, "longer than 253"},
-		{"a@xn--a.com", "IDNA"},
+		{"a@xn--.com", "a hyphen"},
+		{"a@bücher.xn--n3h.com", "IDNA"},
 		{"a@☃☃\xe2\x80\x9d.com", "IDNA"},
 		{".a@example.com", "begins or ends with a dot"},
 		{"a.@example.com", "begins or ends with a dot"},
@@ -318,6 +320,8 @@ static void test_domain(void **state)
 			"xn--bcher-kva.example"},
 		{"BÜCHER。example。", "xn--bcher-kva.example"},
 		{"xn--bcher-kva.example", "xn--bcher-kva.example"},
+		{"xn--I-7IQ.ws", "xn--i-7iq.ws"},
+		{"xn--a.com", "xn--a.com"},
 		{"ex\xe2\x80\x8b"
 		 "ample.com",
 			"example.com"},
