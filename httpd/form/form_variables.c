@@ -308,7 +308,15 @@ static int personal_make(const struct send_personal *personal, const struct draf
 	email_r->variables = fill_metadata(&recipient, base->variables);
 	if (email_r->variables == NULL)
 		return form_options_too_large(problem);
-	return personalize(&recipient, email_r, problem);
+	if (personalize(&recipient, email_r, problem) < 0)
+		return -1;
+	/* RFC 5322 3.6.4. It may have got angle brackets. */
+	if (base->message.to.n > 1 && base->message.message_id &&
+		strstr(email_r->message.message_id, base->message.message_id))
+		return problem_set(problem, PROBLEM_BAD_REQUEST,
+			"h:Message-Id must have a variable with a value for each recipient, as "
+			"<%%recipient.id%%@example.com>: each gets a message of its own");
+	return 0;
 }
 
 static void personal_clear(struct draft *email)

@@ -238,6 +238,19 @@ def test_message_id_of_one_that_is_none(form, fields, people, value):
         assert person not in form.box.log("postfix")
 
 
+@pytest.mark.parametrize("given", ["<constant@x.test>", "constant@x.test", "<%recipient.id%@x.test>"])
+def test_message_id_of_several(form, fields, people, given):
+    """Each message needs an id of its own (RFC 5322 3.6.4). One recipient may have a constant."""
+    variables = {people[0]: {"id": unique()}}
+    more = {"h:Message-Id": given.replace("constant", unique())}
+    answer = form.post(with_variables(fields, people, variables, **more))
+    check_refused(answer, 400, re.compile("h:Message-Id must have a variable .*"))
+    for person in people:
+        assert person not in form.box.log("postfix")
+    form.send(with_variables(fields, people[:1], variables, **more))
+    assert form.box.sink.find(to=people[0]).header("Message-ID")
+
+
 REPLY_TO = {
     "part of an address": ("r+%recipient.id%@example.com", [("", "r+{}@example.com")]),
     "name": ("%recipient.name% <r@example.com>", [("Ann {}, Ltd", "r@example.com")]),
@@ -296,9 +309,10 @@ def test_reply_to_with_a_percent_sign(form, fields):
 
 
 def test_testmode(form, fields, people):
-    options = {"o:testmode": "yes", "h:Message-Id": f"<{unique()}@example.com>"}
-    message_id = form.send(with_variables(fields, people, {}, **options))
-    rows = form.stored(message_id)
+    ids = {person: {"id": unique()} for person in people}
+    options = {"o:testmode": "yes", "h:Message-Id": "<%recipient.id%@example.com>"}
+    form.post(with_variables(fields, people, ids, **options))
+    rows = [row for p in people for row in form.stored(f"<{ids[p]['id']}@example.com>")]
     assert [form.httpd.read(row["id"])["to"] for row in rows] == [[p] for p in people]
     later = unique("later") + "@dst.test"
     form.deliver({**fields, "to": later})
@@ -308,8 +322,10 @@ def test_testmode(form, fields, people):
 
 
 def test_metadata_of_each(form, fields, people):
-    fields.update({"o:tag": "t", "v:a": "b", "h:Message-Id": f"<{unique()}@x.test>"})
-    rows = form.stored(form.send(with_variables(fields, people, {})))
+    ids = {person: {"id": unique()} for person in people}
+    fields.update({"o:tag": "t", "v:a": "b", "h:Message-Id": "<%recipient.id%@x.test>"})
+    form.post(with_variables(fields, people, ids))
+    rows = [row for p in people for row in form.stored(f"<{ids[p]['id']}@x.test>")]
     assert len(rows) == 3
     for row in rows:
         assert json.loads(row["variables"]) == {"a": "b"}
