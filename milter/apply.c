@@ -237,7 +237,7 @@ static int write_key_email(struct db *db, void *arg, struct err *err)
 		store_message_left(db, email->seq, size, now_us, err) < 0 ||
 		(record->facts->has_idempotency && write_idempotency(db, record, err) < 0))
 		return -1;
-	if (now_us - record->facts->key.last_used_us < KEY_USE_US)
+	if (now_us - record->facts->login.last_used_us < KEY_USE_US)
 		return 0;
 	return store_key_touch(db, email->key_id, now_us, err);
 }
@@ -447,8 +447,8 @@ static int change_key_message(const struct eom *eom, const struct email *email, 
 	const struct answers_to to = {
 		.id = email->id,
 		.nonce = email->nonce,
-		.return_path = eom->facts->return_path,
-		.unsubscribe = eom->facts->unsubscribe,
+		.return_path = eom->facts->login.return_path,
+		.unsubscribe = eom->facts->login.unsubscribe,
 		.recipients = email->recipients.n,
 	};
 
@@ -656,7 +656,7 @@ static void log_outcome(const struct eom *eom, const struct outcome *outcome)
 
 	log_event(eom->service->log, level_of(&outcome->verdict), "verdict", "queue_id",
 		session->message.queue_id, "email", outcome->id[0] ? outcome->id : email, "key",
-		facts->key_found ? facts->key.id : key, "domain", facts->domain, "sender",
+		facts->key_found ? facts->login.key_id : key, "domain", facts->domain, "sender",
 		session->message.sender, "origin", origin_name(session_origin(session)), "client",
 		session->client, "login", session->message.login, "action",
 		verdict_action_name(outcome->verdict.action), "outcome",

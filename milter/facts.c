@@ -21,7 +21,6 @@
 #include "core/policy/ticket.h"
 #include "core/store/company/store_claim.h"
 #include "core/store/company/store_domain.h"
-#include "core/store/company/store_pause.h"
 #include "milter/key_email.h"
 
 /*
@@ -307,48 +306,47 @@ static int read_claims(struct db *db, const struct milter_session *session,
 	return 0;
 }
 
-/* Decides if the key may send as this domain. *own_r, if not NULL, is the company's row of the
- * domain; the caller clears it, also after RULES_NOT_OWN. Returns 0, or -1 on error. */
-static int decide_sender(struct db *db, const char *domain, struct domain *own_r,
-	enum send_decision *decision_r, struct facts *facts)
+/* Decides if the key may send as a domain of this status. */
+static enum send_decision decide_as(
+	const struct facts *facts, const char *domain, bool owned, bool active)
 {
-	struct send_facts send = {
-		.key_may_send = facts->key.scopes & KEY_SENDING,
-		.key_domain = facts->key.domain,
+	const struct send_facts send = {
+		.key_may_send = facts->login.scopes & KEY_SENDING,
+		.key_domain = facts->login.key_domain,
 		.from_domain = domain,
-		.status = DOMAIN_NOT_OWN,
+		.status = !owned   ? DOMAIN_NOT_OWN
+			  : active ? DOMAIN_ACTIVE
+				   : DOMAIN_INACTIVE,
 	};
-	struct domain own = {0};
-	int found = store_domain_find_own(db, facts->key.company_id, domain, &own, &facts->err);
+
+	return send_rules_check(&send);
+}
+
+/* Decides if the key may send as this domain. Returns 0, or -1 on error. */
+static int decide_sender(
+	struct db *db, const char *domain, enum send_decision *decision_r, struct facts *facts)
+{
+	struct domain own;
+	int found = store_domain_find_own(db, facts->login.company_id, domain, &own, &facts->err);
 
 	if (found < 0)
 		return -1;
+	*decision_r = decide_as(facts, domain, found > 0, found > 0 && own.active);
 	if (found > 0)
-		send.status = own.active ? DOMAIN_ACTIVE : DOMAIN_INACTIVE;
-	*decision_r = send_rules_check(&send);
-	if (own_r)
-		*own_r = own;
-	else
 		store_domain_clear(&own);
 	return 0;
 }
 
-/* Checks the domain of From or of another sender. Notes the first one that the key may not send
- * as, and for From the settings of the domain. Returns 0, or -1 on error. */
-static int check_sender(struct db *db, const char *domain, bool is_from, struct facts *facts)
+/* Checks the domain of another sender than From. Notes the first one that the key may not send as.
+ * Returns 0, or -1 on error. */
+static int check_sender(struct db *db, const char *domain, struct facts *facts)
 {
 	struct verdict_facts *verdict = &facts->verdict;
-	struct domain own = {0};
 
 	if (verdict->sender != RULES_ALLOWED)
 		return 0;
-	if (decide_sender(db, domain, &own, &verdict->sender, facts) < 0)
+	if (decide_sender(db, domain, &verdict->sender, facts) < 0)
 		return -1;
-	if (is_from) {
-		facts->return_path = TAKE_PTR(own.return_path);
-		facts->unsubscribe = own.unsubscribe;
-	}
-	store_domain_clear(&own);
 	if (verdict->sender == RULES_ALLOWED)
 		return 0;
 	free(facts->domain);
@@ -369,7 +367,7 @@ static int check_named(struct db *db, const char *domain, struct facts *facts)
 
 	if (found <= 0 || claim.policy == POLICY_SHARED)
 		return found < 0 ? -1 : 0;
-	if (decide_sender(db, claim.domain, NULL, &decision, facts) < 0)
+	if (decide_sender(db, claim.domain, &decision, facts) < 0)
 		return -1;
 	facts->verdict.other_claim |= decision != RULES_ALLOWED;
 	return 0;
@@ -438,7 +436,7 @@ static int read_own_fields(const struct session_message *message, struct facts *
 				IDEMPOTENCY_KEY_MAX);
 		facts->has_idempotency = true;
 		secret_hash(key, strlen(key), facts->idempotency.hash);
-		memcpy(facts->idempotency.company_id, facts->key.company_id, ID_SIZE);
+		memcpy(facts->idempotency.company_id, facts->login.company_id, ID_SIZE);
 	}
 	return tag_fields_read(&fields, &facts->tags, &facts->variables, &facts->field_err);
 }
@@ -479,21 +477,22 @@ static int read_key_login(struct db *db, const struct milter_session *session,
 	const struct session_message *message = &session->message;
 	struct verdict_facts *verdict = &facts->verdict;
 	_cleanup_free_ char *from = NULL;
-	int found = store_key_get(db, NULL, message->login, &facts->key, &facts->err), paused;
+	const struct key_login *login = &facts->login;
+	int found;
 
+	read_from(message, sources, facts);
+	found = store_key_login(db, message->login, facts->domain, &facts->login, &facts->err);
 	if (found < 0)
 		return -1;
 	facts->key_found = verdict->key_valid = found > 0;
 	verdict->too_many_recipients = message->too_many_recipients;
-	read_from(message, sources, facts);
 	if (!facts->key_found || !verdict->from_one)
 		return 0;
 	from = mem_strdup(facts->domain);
-	if (check_sender(db, from, true, facts) < 0)
-		return -1;
+	verdict->sender = decide_as(facts, from, login->domain_owned, login->domain_active);
 	for (size_t i = 0; i < sources->senders.n; i++)
 		if (!str_eq(sources->senders.items[i], from) &&
-			check_sender(db, sources->senders.items[i], false, facts) < 0)
+			check_sender(db, sources->senders.items[i], facts) < 0)
 			return -1;
 	for (size_t i = 0; i < sources->domains.n; i++)
 		if (!str_eq(sources->domains.items[i], from) &&
@@ -506,10 +505,9 @@ static int read_key_login(struct db *db, const struct milter_session *session,
 	verdict->no_room = message->no_room;
 	if (verdict->bad_field || verdict->no_room)
 		return 0;
-	paused = store_pause_holds(db, facts->key.company_id, facts->key.id, from, &facts->err);
-	verdict->paused = paused > 0;
-	if (paused < 0 || !facts->has_idempotency)
-		return paused < 0 ? -1 : 0;
+	verdict->paused = login->paused;
+	if (!facts->has_idempotency)
+		return 0;
 	return read_repeat(db, message, clock_now_us(&clock_system), facts);
 }
 
@@ -589,8 +587,7 @@ void facts_clear(struct facts *facts)
 		store_email_ticket_clear(&facts->ticket);
 	store_suppressed_free(&facts->suppressed);
 	if (facts->key_found)
-		store_key_clear(&facts->key);
-	free(facts->return_path);
+		store_key_login_clear(&facts->login);
 	free(facts->tags);
 	free(facts->variables);
 	free(facts->mailbox);

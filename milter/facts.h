@@ -47,10 +47,7 @@ struct facts {
 	struct suppressed_list suppressed; /* the recipients that a staged email is not sent to */
 	bool key_found;                    /* the message came with a key's login, and the key
 					    * is valid */
-	struct key key;
-	char *return_path; /* return_path and unsubscribe: settings of the From domain, see
-			    * struct domain */
-	bool unsubscribe;
+	struct key_login login;            /* that key, and the domain of From */
 	char *tags;           /* tags and variables: from the message's fields, as in struct
 			       * email, */
 	char *variables;      /* see tag_fields_read() */

@@ -206,7 +206,7 @@ static sfsistat on_eom(SMFICTX *ctx)
 		/* A message that the rules let pass costs a token, as a request over HTTP does. */
 		if (facts.key_found && verdict->from_one && verdict->sender == RULES_ALLOWED &&
 			!verdict->other_claim)
-			verdict->rate_limited = !service_take_rate(service, facts.key.company_id);
+			verdict->rate_limited = !service_take_rate(service, facts.login.company_id);
 		if (verdict->ticket == TICKET_SENT && session_origin(session) == ORIGIN_LOCAL &&
 			!verdict->other_way)
 			verdict->presented_again = presented_again(

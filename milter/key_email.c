@@ -152,8 +152,8 @@ void key_email_make(const struct milter_session *session, const struct facts *fa
 
 	*email = (struct email){.way = EMAIL_WAY_AUTH, .answered = true, .created_us = now_us};
 	id_new(email->id);
-	memcpy(email->company_id, facts->key.company_id, ID_SIZE);
-	memcpy(email->key_id, facts->key.id, ID_SIZE);
+	memcpy(email->company_id, facts->login.company_id, ID_SIZE);
+	memcpy(email->key_id, facts->login.key_id, ID_SIZE);
 	/* Nobody gets the ticket of such an email, and it counts on no way, so it need not be
 	 * secret. It begins with the time, so that the tickets of emails that are recorded together
 	 * are on one page of the index. */

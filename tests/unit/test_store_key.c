@@ -68,6 +68,75 @@ static void test_create_and_find(void **state)
 	}
 }
 
+static void log_in(
+	struct temp_db *temp, const char *key, const char *domain, const struct key_login *expected)
+{
+	struct key_login login;
+
+	FOUND(store_key_login(temp->db, key, domain, &login, &why));
+	assert_string_equal(login.key_id, key);
+	assert_string_equal(login.company_id, expected->company_id);
+	assert_int_equal(login.scopes, expected->scopes);
+	assert_true(login.last_used_us == expected->last_used_us);
+	assert_true(str_eq(login.key_domain ? login.key_domain : "",
+		expected->key_domain ? expected->key_domain : ""));
+	assert_int_equal(login.domain_owned, expected->domain_owned);
+	assert_int_equal(login.domain_active, expected->domain_active);
+	assert_true(str_eq(login.return_path ? login.return_path : "",
+		expected->return_path ? expected->return_path : ""));
+	assert_int_equal(login.unsubscribe, expected->unsubscribe);
+	assert_int_equal(login.paused, expected->paused);
+	store_key_login_clear(&login);
+}
+
+/* A key and the domain of its company; what others have does not count. */
+static void test_login(void **state)
+{
+	static const char *const none[] = {NULL, "other.test", "nobody.test"};
+	static const struct key_spec narrow = {.scopes = KEY_SENDING, .domain = "one.test"};
+	struct temp_db *temp = *state;
+	const struct temp_tenant *one = temp->more, *other = one + 1;
+	struct key_login login = {.scopes = KEY_ALL}, bound = {.scopes = KEY_SENDING};
+	const struct domain asked = {.pending = true};
+	struct domain domain;
+	struct key key;
+
+	memcpy(login.company_id, one->company_id, ID_SIZE);
+	memcpy(bound.company_id, one->company_id, ID_SIZE);
+	bound.key_domain = (char *)"one.test";
+	temp_db_key(temp->db, one, "narrow", &narrow, &key);
+	OK(store_domain_add(temp->db, one->company_id, "asked.test", &asked, 2, &domain, &why));
+	store_domain_clear(&domain);
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		log_in(temp, one->key_id, none[i], &login);
+		log_in(temp, key.id, none[i], &bound);
+	}
+	login.domain_owned = bound.domain_owned = true;
+	log_in(temp, one->key_id, "asked.test", &login);
+	temp_db_activate(temp->db, one->domain_id, false, NULL);
+	log_in(temp, one->key_id, "one.test", &login);
+	temp_db_activate(temp->db, one->domain_id, true, NULL);
+	login.domain_active = bound.domain_active = true;
+	log_in(temp, one->key_id, "one.test", &login);
+	log_in(temp, key.id, "one.test", &bound);
+	OK(store_key_touch(temp->db, one->key_id, 7, &why));
+	login.last_used_us = 7;
+	login.return_path = (char *)"back.test";
+	login.unsubscribe = true;
+	OK(db_exec(temp->db,
+		"UPDATE domain SET return_path = 'back.test', unsubscribe = 'on'"
+		" WHERE name = 'one.test'",
+		&why));
+	log_in(temp, one->key_id, "one.test", &login);
+	FOUND(store_key_revoke(temp->db, &(const struct key_range){0}, key.id, 1, &why));
+	assert_int_equal(
+		store_key_login(temp->db, key.id, "one.test", &(struct key_login){0}, NULL), 0);
+	login = (struct key_login){.scopes = KEY_ALL};
+	memcpy(login.company_id, other->company_id, ID_SIZE);
+	log_in(temp, other->key_id, "one.test", &login);
+	store_key_clear(&key);
+}
+
 static void test_create_faults(void **state)
 {
 	static const char nowhere[] = "00000000-0000-4000-8000-000000000000";
@@ -462,6 +531,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(create_and_find),
+		TEST(login),
 		TEST(create_faults),
 		TEST(hash_is_unique),
 		TEST(foreign_domain),

@@ -118,6 +118,50 @@ static void test_pause(void **state)
 	}
 }
 
+static bool is_paused(struct temp_db *temp, const char *key, const char *domain)
+{
+	struct key_login login;
+	bool paused;
+
+	FOUND(store_key_login(temp->db, key, domain, &login, &why));
+	paused = login.paused;
+	store_key_login_clear(&login);
+	return paused;
+}
+
+/* A login learns whether its company, its key or the domain that it sends as is paused. */
+static void test_login(void **state)
+{
+	static const struct {
+		const char *kind;
+		bool own, second_domain, second_key;
+	} cases[] = {
+		{"company", true, true, true},
+		{"domain", true, false, true},
+		{"key", true, true, false},
+	};
+	const struct key_spec spec = {.scopes = KEY_SENDING};
+	struct temp_db *temp = *state;
+	struct temp_tenant tenants[2];
+	const char *own = tenants[0].key_id;
+	char pause[ID_SIZE];
+	struct key key;
+
+	temp_db_tenant(temp->db, "One", "one.test", &tenants[0]);
+	temp_db_tenant(temp->db, "Other", "other.test", &tenants[1]);
+	temp_db_key(temp->db, &tenants[0], "second", &spec, &key);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_false(is_paused(temp, own, "one.test"));
+		add_pause(temp, &tenants[0], cases[i].kind, pause);
+		assert_int_equal(is_paused(temp, own, "one.test"), cases[i].own);
+		assert_int_equal(is_paused(temp, own, "second.test"), cases[i].second_domain);
+		assert_int_equal(is_paused(temp, key.id, "one.test"), cases[i].second_key);
+		assert_false(is_paused(temp, tenants[1].key_id, "other.test"));
+		FOUND(store_pause_remove(temp->db, pause, &why));
+	}
+	store_key_clear(&key);
+}
+
 static int64_t count_waiting(struct temp_db *temp, const char *company_id)
 {
 	struct email_waiting waiting;
@@ -314,6 +358,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, temp_db_setup, temp_db_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(pause),
+		TEST(login),
 		TEST(waiting_for_the_milter),
 		TEST(two_pauses),
 		TEST(domain_is_removed),

@@ -59,6 +59,7 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 	struct domain_list domains;
 	struct company company;
 	struct key_list keys;
+	struct key_login login;
 	struct domain domain;
 	struct key key;
 	bool more;
@@ -69,6 +70,8 @@ static void call_small_stores(struct db *db, const struct temp_tenant *tenant)
 	store_domain_clear(&domain);
 	assert_int_equal(store_key_find(db, tenant->hash, &key, NULL), 1);
 	store_key_clear(&key);
+	FOUND(store_key_login(db, tenant->key_id, tenant->domain, &login, &why));
+	store_key_login_clear(&login);
 	FOUND(store_company_list(db, WHOLE, &companies, NULL, &why));
 	row_list_free(&store_company_type, companies.items, companies.n);
 	FOUND(store_domain_list(db, tenant->company_id, false, WHOLE, &domains, NULL, &why));

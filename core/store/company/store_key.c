@@ -138,6 +138,48 @@ int store_key_find_any(
 		&store_key_type, key_r, err);
 }
 
+static const struct row_field login_fields[] = {
+	ROW_FIELD(key_login, key_id, ROW_ID),
+	ROW_FIELD(key_login, company_id, ROW_ID),
+	ROW_FIELD(key_login, key_domain, ROW_TEXT),
+	ROW_WORD(key_login, scopes, ROW_SET, "scopes", &scope_words),
+	ROW_FIELD(key_login, last_used_us, ROW_TIME),
+	ROW_FIELD(key_login, domain_owned, ROW_BOOL),
+	ROW_FIELD(key_login, domain_active, ROW_BOOL),
+	ROW_FIELD(key_login, return_path, ROW_TEXT),
+	ROW_FIELD(key_login, unsubscribe, ROW_BOOL),
+	ROW_FIELD(key_login, paused, ROW_BOOL),
+};
+static const struct row_type login_type = ROW_TYPE(key_login, login_fields);
+
+int store_key_login(struct db *db, const char *id, const char *domain, struct key_login *login_r,
+	struct err *err)
+{
+	static const char sql_login[] =
+		"SELECT k.id AS key_id, k.company_id, bound.name AS key_domain, k.scopes,"
+		" k.last_used_us, d.id IS NOT NULL AS domain_owned,"
+		" coalesce(d.active, 0) AS domain_active, d.return_path,"
+		" coalesce(d.unsubscribe, 'off') = 'on' AS unsubscribe,"
+		" EXISTS (SELECT 1"
+		"   FROM outbox_pause p"
+		"   WHERE p.company_id = k.company_id"
+		"   AND (p.key_id IS NULL OR p.key_id = k.id)"
+		"   AND (p.domain_id IS NULL OR p.domain_id = d.id)) AS paused"
+		" FROM api_key k"
+		" LEFT JOIN domain bound ON bound.id = k.domain_id"
+		" LEFT JOIN domain d ON d.company_id = k.company_id AND d.name = $domain"
+		" WHERE k.id = $id"
+		" AND k.revoked_us = 0";
+
+	return row_get(db, sql_login, DB_PARAMS(DB_TEXT("$id", id), DB_TEXT("$domain", domain)),
+		&login_type, login_r, err);
+}
+
+void store_key_login_clear(struct key_login *login)
+{
+	row_clear(&login_type, login);
+}
+
 /* One valid key of a range. */
 #define OWN                                                                                        \
 	" WHERE id = $id"                                                                          \

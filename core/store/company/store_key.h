@@ -60,6 +60,24 @@ int store_key_get(
 /* Finds the key with the id, even if revoked. Returns the same. */
 int store_key_find_any(
 	struct db *db, const char *company_id, const char *id, struct key *key_r, struct err *err);
+/* A valid key by which somebody has logged in to send, and the domain that it wants to send as. */
+struct key_login {
+	char key_id[ID_SIZE];
+	char company_id[ID_SIZE];
+	char *key_domain; /* scopes, last_used_us: as in struct key */
+	unsigned scopes;
+	int64_t last_used_us;
+	bool domain_owned; /* the domain is the company's, pending or not; the rest is about it */
+	bool domain_active;
+	char *return_path; /* return_path, unsubscribe: as in struct domain */
+	bool unsubscribe;
+	bool paused; /* emails of the key and the domain are, see store_pause.h */
+};
+/* Reads all of it by one statement, for the id of a key and the name of a domain (NULL: none).
+ * Returns 1, 0 if there is no such key or it is revoked, -1 on error. */
+int store_key_login(struct db *db, const char *id, const char *domain, struct key_login *login_r,
+	struct err *err);
+void store_key_login_clear(struct key_login *login);
 /* Reads a page of keys, newest first. Returns 1, 0 if the cursor is not in the list, -1 on
  * error. */
 struct key_filter {

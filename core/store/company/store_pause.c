@@ -72,26 +72,6 @@ int store_pause_owner(struct db *db, const char *company_id, const struct outbox
 	return found;
 }
 
-int store_pause_holds(struct db *db, const char *company_id, const char *key_id, const char *domain,
-	struct err *err)
-{
-	static const char sql_holds[] =
-		"SELECT 1"
-		" FROM outbox_pause p"
-		" WHERE p.company_id = $company"
-		" AND (p.key_id IS NULL OR p.key_id = $key)"
-		" AND (p.domain_id IS NULL OR p.domain_id = (SELECT d.id"
-		"     FROM domain d"
-		"     WHERE d.name = $domain AND d.company_id = $company AND d.pending = 0))"
-		" LIMIT 1";
-	int64_t one;
-
-	return row_number(db, sql_holds,
-		DB_PARAMS(DB_TEXT("$company", company_id), DB_TEXT("$key", key_id),
-			DB_TEXT("$domain", domain)),
-		&one, err);
-}
-
 static const char sql_get[] = PAUSE_SELECT("") " WHERE s.id = $id";
 
 int store_pause_add(struct db *db, const struct pause *pause, struct err *err)

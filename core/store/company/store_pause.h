@@ -48,9 +48,6 @@ int store_pause_add(struct db *db, const struct pause *pause, struct err *err);
  * error. */
 int store_pause_find(
 	struct db *db, const struct outbox_whose *whose, struct pause *pause_r, struct err *err);
-/* Returns 1 if emails of this key and domain are paused, 0 if not, -1 on error. */
-int store_pause_holds(struct db *db, const char *company_id, const char *key_id, const char *domain,
-	struct err *err);
 /* Ends it, with an audit entry. Returns 1, 0 if there is none, -1 on error. */
 int store_pause_remove(struct db *db, const char *id, struct err *err);
 
