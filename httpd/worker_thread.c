@@ -36,6 +36,7 @@
 
 /* How often deadlines are checked. */
 enum { JANITOR_MS = 100 };
+static const struct timeval janitor_every = {.tv_usec = JANITOR_MS * 1000};
 
 /* Longer than any timeout that can be set: the janitor enforces those, and
  * answers where evhttp would just close. */
@@ -102,6 +103,7 @@ static void drain_further(struct worker_thread *thread)
 		event_base_loopbreak(worker->base);
 }
 
+/* Not EV_PERSIST, as in outbox.c. */
 static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker_thread *thread = arg;
@@ -119,6 +121,7 @@ static void on_worker_janitor(evutil_socket_t fd, short what, void *arg)
 		prober_look(thread->worker.prober);
 	if (thread->worker.draining)
 		drain_further(thread);
+	event_add(thread->janitor, &janitor_every);
 }
 
 static void on_worker_drain(struct task *task)
@@ -240,7 +243,6 @@ static struct event_base *new_base(void)
  * goes in reverse. */
 static int make_worker(struct worker_thread *thread, struct err *err)
 {
-	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
 	struct worker *worker = &thread->worker;
 	const struct worker_shared *shared = worker->shared;
 
@@ -253,8 +255,8 @@ static int make_worker(struct worker_thread *thread, struct err *err)
 		return -1;
 	if (worker->db)
 		db_set_wait(worker->db, LOOP_STORE_WAIT_MS);
-	thread->janitor = event_new(worker->base, -1, EV_PERSIST, on_worker_janitor, thread);
-	event_add(thread->janitor, &every);
+	thread->janitor = event_new(worker->base, -1, 0, on_worker_janitor, thread);
+	event_add(thread->janitor, &janitor_every);
 	worker->keys = key_use_new(shared->committer);
 	worker->conns = conn_table_new(worker->base);
 	worker->evhttp = new_evhttp(worker);

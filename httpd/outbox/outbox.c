@@ -42,6 +42,8 @@ enum {
 	LAST_ANSWERS_US = 2 * 1000 * 1000,
 };
 
+static const struct timeval janitor_every = {.tv_usec = JANITOR_MS * 1000};
+
 /*
  * The account.
  */
@@ -245,6 +247,9 @@ static void go_on_stopping(struct outbox *outbox)
 		event_base_loopbreak(outbox->base);
 }
 
+/* Not EV_PERSIST, whose next time is counted from the last one: between two ticks of the coarse
+ * clock that libevent reads, so that the loop would poll each millisecond until the next tick.
+ * Counted from now, it is at a tick. */
 static void on_outbox_janitor(evutil_socket_t fd, short what, void *arg)
 {
 	struct outbox *outbox = arg;
@@ -264,6 +269,7 @@ static void on_outbox_janitor(evutil_socket_t fd, short what, void *arg)
 		outbox_end_wait(batch);
 	if (outbox->stopping)
 		go_on_stopping(outbox);
+	event_add(outbox->janitor, &janitor_every);
 }
 
 static void *thread_main(void *arg)
@@ -313,7 +319,6 @@ static int take_over(struct outbox *outbox, struct err *err)
 int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	const struct outbox_hooks *hooks, struct outbox **outbox_r, struct err *err)
 {
-	const struct timeval every = {.tv_usec = JANITOR_MS * 1000};
 	struct outbox *outbox = mem_new(struct outbox);
 
 	outbox->shared = shared;
@@ -349,8 +354,8 @@ int outbox_new(const struct worker_shared *shared, struct conf *conf,
 	db_set_wait(outbox->db, LOOP_STORE_WAIT_MS); /* the loop reads from now on */
 	outbox->inject = inject_new(outbox->base, outbox->conf);
 	outbox->watch = record_watch_new(outbox->base, outbox->db, shared->server, outbox->log);
-	outbox->janitor = event_new(outbox->base, -1, EV_PERSIST, on_outbox_janitor, outbox);
-	event_add(outbox->janitor, &every);
+	outbox->janitor = event_new(outbox->base, -1, 0, on_outbox_janitor, outbox);
+	event_add(outbox->janitor, &janitor_every);
 	*outbox_r = outbox;
 	return 0;
 }
