@@ -147,6 +147,17 @@ static void look_at_integrity(struct doctor *doctor)
 				: "no index and no constraint of the database is invalid");
 }
 
+static void look_at_lock(struct doctor *doctor)
+{
+	_cleanup_free_ char *who = NULL;
+
+	if (db_blocker(doctor->db, &who, NULL) == 1)
+		doctor_say(doctor, "database", DOCTOR_WRONG,
+			"nobody else can write to the database, since %s has had a transaction "
+			"open for some seconds: end that, or the program",
+			who);
+}
+
 /* Finds the newest file in the folder. Backups may have any name, since other programs make them,
  * too. Unfinished ones do not count, nor what SQLite keeps beside one that is open. Returns 1, 0 if
  * there is none, -1 with errno. The caller frees the path. */
@@ -391,6 +402,7 @@ void doctor_look_at_store(struct doctor *doctor)
 		look_at_password(doctor);
 	if (doctor->db == NULL)
 		return;
+	look_at_lock(doctor);
 	if (!doctor->briefly)
 		look_at_integrity(doctor);
 	look_at_backup(doctor);

@@ -447,6 +447,11 @@ int db_check(struct db *db, struct err *err)
 	return db->engine->check(db, err);
 }
 
+int db_blocker(struct db *db, char **who_r, struct err *err)
+{
+	return db->engine->blocker(db, who_r, err);
+}
+
 int64_t db_steps(const struct db *db)
 {
 	return db->engine->steps(db);

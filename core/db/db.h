@@ -290,4 +290,9 @@ int db_is_open_elsewhere(const char *path, int *pid_r, struct err *err);
 /* Runs the engine's check of all pages and references; ERR_CONFIG names the first fault. */
 int db_check(struct db *db, struct err *err);
 
+/* Looks for a program that has kept all others from writing for some seconds. Returns 1 with its
+ * name and process id, which the caller frees; 0 if there is none; -1 on error. Takes no time
+ * unless somebody writes. */
+int db_blocker(struct db *db, char **who_r, struct err *err);
+
 #endif

@@ -10,6 +10,7 @@
 #include <libgen.h>
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -301,6 +302,20 @@ int64_t db_file_volume(const char *path)
 	if (statvfs(path, &info) != 0)
 		return INT64_MAX;
 	return (int64_t)info.f_blocks * (int64_t)info.f_frsize;
+}
+
+char *db_file_user(int pid)
+{
+	_cleanup_free_ char *path = mem_printf("/proc/%d/comm", pid);
+	FILE *file = fopen(path, "re");
+	char program[64] = "";
+
+	if (file) {
+		if (fgets(program, sizeof(program), file))
+			program[strcspn(program, "\n")] = '\0';
+		fclose(file);
+	}
+	return mem_printf("%s (process %d)", *program ? program : "a program", pid);
 }
 
 int db_file_same(const char *path, struct db_identity *identity, struct err *err)

@@ -42,6 +42,10 @@ int db_file_volume_of(const char *path, struct statvfs *volume_r);
 /* Returns the size of the path's file system in bytes; INT64_MAX if unknown. */
 int64_t db_file_volume(const char *path);
 
+/* Returns the name of a program with its process id, such as `sqlite3 (process 4711)`. The caller
+ * frees it. */
+char *db_file_user(int pid);
+
 /* db_same() for an engine that stores a database in a file. */
 int db_file_same(const char *path, struct db_identity *identity, struct err *err);
 

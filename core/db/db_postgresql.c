@@ -220,6 +220,29 @@ static int check(struct db *db, struct err *err)
 	return -1;
 }
 
+/* Of a chain of sessions that wait for each other, its end. */
+static int blocker(struct db *db, char **who_r, struct err *err)
+{
+	static const char sql_blocker[] =
+		"SELECT coalesce(nullif(application_name, ''), usename) || ' (process ' || pid"
+		" || ' of the server, ' || coalesce(state, 'of another user') || '; SELECT"
+		" pg_terminate_backend(' || pid || ') ends it)'"
+		" FROM pg_stat_activity"
+		" WHERE pid IN (SELECT unnest(pg_blocking_pids(pid)) FROM pg_stat_activity"
+		"   WHERE datname = current_database() AND wait_event_type = 'Lock')"
+		" AND cardinality(pg_blocking_pids(pid)) = 0"
+		" AND coalesce(xact_start < clock_timestamp() - interval '3 seconds', true)"
+		" ORDER BY xact_start LIMIT 1";
+	struct db_stmt *stmt;
+	int result = db_first(db, sql_blocker, NULL, &stmt, err);
+
+	if (result == 1) {
+		*who_r = db_copy(stmt, 0);
+		db_reset(stmt);
+	}
+	return result;
+}
+
 static int has_table(struct db *db, const char *name, struct err *err)
 {
 	static const char sql_table[] =
@@ -275,6 +298,7 @@ const struct db_engine db_postgresql = {
 	.version = version,
 	.backup = backup,
 	.check = check,
+	.blocker = blocker,
 	.has_table = has_table,
 	.steps = steps,
 };

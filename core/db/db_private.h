@@ -99,6 +99,7 @@ struct db_engine {
 	int (*version)(struct db *db, int64_t *version_r, struct err *err);
 	int (*backup)(struct db *db, const char *path, struct err *err);
 	int (*check)(struct db *db, struct err *err);
+	int (*blocker)(struct db *db, char **who_r, struct err *err);
 	int (*has_table)(struct db *db, const char *name, struct err *err);
 	int64_t (*steps)(const struct db *db);
 };

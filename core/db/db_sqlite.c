@@ -29,6 +29,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -107,6 +108,7 @@ enum {
 	LOG_PAGES = 4000, /* in the WAL before a checkpoint */
 	LOG_PAGES_MIN = 50,
 	PAGE_BYTES = 4096,
+	WRITE_LOCK = 120,     /* in the index of the WAL (SQLite's WAL-mode File Format, 2.3.1) */
 	LOGS_PER_VOLUME = 16, /* so many logs of that size would fill the file system */
 };
 
@@ -792,6 +794,58 @@ int db_is_open_elsewhere(const char *path, int *pid_r, struct err *err)
 	return 1;
 }
 
+/* Returns the process that has the write lock, which is a byte of the WAL's index; 0 if none has.
+ * The system is asked without opening the index: closing it again would give up our own locks. */
+static int writing_process(const struct sqlite_db *db)
+{
+	_cleanup_free_ char *index = mem_printf("%s-shm", sqlite3_db_filename(db->handle, "main"));
+	_cleanup_free_ char *line = NULL;
+	FILE *locks = fopen("/proc/locks", "re");
+	struct stat info;
+	size_t size = 0;
+	int writer = 0;
+
+	if (stat(index, &info) < 0)
+		info.st_ino = 0;
+	while (locks && writer == 0 && getline(&line, &size, locks) >= 0) {
+		unsigned long long inode, first, last;
+		int pid;
+
+		/* Some file systems have another device there than stat(2) tells. */
+		if (sscanf(line, "%*s POSIX %*s WRITE %d %*x:%*x:%llu %llu %llu", &pid, &inode,
+			    &first, &last) == 4 &&
+			inode == info.st_ino && first <= WRITE_LOCK && last >= WRITE_LOCK)
+			writer = pid;
+	}
+	if (locks)
+		fclose(locks);
+	return writer;
+}
+
+/* Of a writer that makes progress the WAL grows, or another one has its turn. */
+static int blocker(struct db *base, char **who_r, struct err *err)
+{
+	enum { LOOKS = 30 };
+	static const struct timespec pause = {.tv_nsec = 100000000};
+	struct sqlite_db *db = of_db(base);
+	_cleanup_free_ char *log = mem_printf("%s-wal", sqlite3_db_filename(db->handle, "main"));
+	struct stat before = {0}, now = {0};
+	int writer = writing_process(db);
+
+	(void)err;
+	stat(log, &before);
+	for (int i = 0; writer && i < LOOKS; i++) {
+		nanosleep(&pause, NULL);
+		if (writing_process(db) != writer || stat(log, &now) < 0 ||
+			now.st_mtim.tv_sec != before.st_mtim.tv_sec ||
+			now.st_mtim.tv_nsec != before.st_mtim.tv_nsec)
+			writer = 0;
+	}
+	if (writer)
+		*who_r = db_file_user(writer);
+	return writer != 0;
+}
+
 const struct db_engine db_sqlite = {
 	.dialect = DB_SQLITE,
 	.open = open_file,
@@ -821,6 +875,7 @@ const struct db_engine db_sqlite = {
 	.version = data_version,
 	.backup = back_up,
 	.check = check_all,
+	.blocker = blocker,
 	.has_table = has_table,
 	.steps = steps,
 };

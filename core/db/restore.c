@@ -53,24 +53,16 @@ static int fail_restore(struct err *err, const char *what, const char *path)
 
 static int require_unused(const struct restore *self, struct err *err)
 {
-	_cleanup_free_ char *name = NULL;
-	char program[64] = "";
+	_cleanup_free_ char *user = NULL;
 	int pid = 0, result = db_is_open_elsewhere(self->database, &pid, err);
-	FILE *file;
 
 	if (result <= 0)
 		return result;
-	name = mem_printf("/proc/%d/comm", pid);
-	file = fopen(name, "re");
-	if (file) {
-		if (fgets(program, sizeof(program), file))
-			program[strcspn(program, "\n")] = '\0';
-		fclose(file);
-	}
+	user = db_file_user(pid);
 	return err_set(err, ERR_CONFIG,
-		"%s is in use by %s (process %d): stop postern-httpd, postern-milter, "
-		"postern-events, postern-webhook, postern-held and postern-auth first",
-		self->database, *program ? program : "a program", pid);
+		"%s is in use by %s: stop postern-httpd, postern-milter, postern-events, "
+		"postern-webhook, postern-held and postern-auth first",
+		self->database, user);
 }
 
 static int append_file(int from, int to, const char *path, struct err *err)

@@ -37,8 +37,9 @@ static const struct {
 	[PROBE_STORE] = {.words = "the store cannot be read or written",
 		.effect = "emails are answered with 503, so programs keep them and try again; "
 			  "what was accepted before is not lost",
-		.hint = "make room on its disk, or correct the owner and rights of its files (postern "
-			"doctor names them); replace a damaged one by a backup (postern db "
+		.hint = "make room on its disk, end the program that keeps others from writing, or "
+			"correct the owner and rights of its files (postern doctor names them); "
+			"replace a damaged one by a backup (postern db "
 			"restore)"},
 	[PROBE_POSTFIX] = {.words = "Postfix is not running",
 		.effect = "emails wait in the outbox, nothing is lost",

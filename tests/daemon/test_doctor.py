@@ -9,9 +9,10 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import threading
 
 import pytest
-from harness import Sandbox
+from harness import Sandbox, wait_for
 from harness.admin import operator
 from harness.dns import DnsServer
 from harness.sandbox import BUILD, TREE
@@ -369,6 +370,19 @@ def test_a_reader_that_holds_the_journal_open(box, tmp_path):
             assert fault(doctor_of_host(box, config=config), "wal", "has 300 MiB")
     finally:
         reader.close()
+
+
+@pytest.mark.store
+def test_a_writer_that_does_not_end(box, email):
+    """Who keeps all others from writing is named."""
+    client = threading.Thread(target=box.httpd().post, args=(email,))
+    with box.locked():
+        client.start()
+        who = "psql (process" if box.on_server else f"(process {os.getpid()})"
+        wait_for("doctor to name it", lambda: [
+            row for row in faults(doctor_of_host(box), "database") if who in row["text"]])
+    client.join()
+    assert not faults(doctor_of_host(box), "database")
 
 
 @pytest.mark.store("sqlite")
