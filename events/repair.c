@@ -22,20 +22,20 @@
 enum { OPEN_MAX_ROWS = 100000, HELD_MAX = 4000, HELD_ROWS = 10000 };
 
 /* A recipient of an email. n is EVENT_ANY_RECIPIENT for all of them. */
-struct who {
+struct recipient_ref {
 	int64_t email;
 	int64_t n;
 };
 
 struct missed {
-	struct who who;
+	struct recipient_ref recipient;
 	int64_t since_us;
-	int looks;
+	int times; /* comparisons in which it was missed */
 };
 
 /* The state of a recipient in the queue. */
 struct waiting {
-	struct who who;
+	struct recipient_ref recipient;
 	int64_t since_us;
 	char *queue_id;
 	char *reason; /* "" if none */
@@ -47,14 +47,14 @@ struct repair {
 	struct log *log;
 	repair_each *each;
 	void *queue;
-	struct missed *missed; /* sorted by who */
+	struct missed *missed; /* sorted by recipient */
 	size_t missed_n;
 	bool mute;
 	uint64_t events[EVENT_KINDS];
 };
 
-/* One comparison. */
-struct look {
+/* What the queue has, for one comparison. */
+struct snapshot {
 	struct repair *repair;
 	int64_t now_us;
 	struct waiting *waiting;
@@ -89,34 +89,35 @@ void repair_free(struct repair *repair)
 	free(repair);
 }
 
-static int compare_who(const void *a, const void *b)
+static int compare_recipients(const void *a, const void *b)
 {
-	const struct who *x = a, *y = b;
+	const struct recipient_ref *x = a, *y = b;
 
 	if (x->email != y->email)
 		return x->email < y->email ? -1 : 1;
 	return (x->n > y->n) - (x->n < y->n);
 }
 
-static void add_waiting(
-	struct look *look, const struct queue_message *message, int64_t n, const char *reason)
+static void add_waiting(struct snapshot *snapshot, const struct queue_message *message, int64_t n,
+	const char *reason)
 {
-	look->waiting = mem_append(look->waiting, look->n, sizeof(*look->waiting));
-	look->waiting[look->n++] = (struct waiting){{message->email, n}, message->since_us,
+	snapshot->waiting = mem_append(snapshot->waiting, snapshot->n, sizeof(*snapshot->waiting));
+	snapshot->waiting[snapshot->n++] = (struct waiting){{message->email, n}, message->since_us,
 		mem_strdup(message->queue_id), mem_strdup(reason)};
 }
 
 /* Handles a message that the milter has not seen. A message with a superseded ticket does not
  * count: the milter will discard it. */
-static int on_ticket(struct look *look, const char *ticket, struct err *err)
+static int on_ticket(struct snapshot *snapshot, const char *ticket, struct err *err)
 {
 	struct email_ticket email;
-	int found = store_email_ticket(look->repair->db, ticket, &email, err);
+	int found = store_email_ticket(snapshot->repair->db, ticket, &email, err);
 
 	if (found <= 0)
 		return found;
 	if (email.state == EMAIL_STAGED && !email.superseded)
-		add_waiting(look, &(struct queue_message){.email = email.seq, .queue_id = email.id},
+		add_waiting(snapshot,
+			&(struct queue_message){.email = email.seq, .queue_id = email.id},
 			EVENT_ANY_RECIPIENT, "");
 	store_email_ticket_clear(&email);
 	return 0;
@@ -127,19 +128,19 @@ static int on_ticket(struct look *look, const char *ticket, struct err *err)
  * counts as being in the queue. */
 static int on_item(void *arg, struct queue_item *item, struct err *err)
 {
-	struct look *look = arg;
-	struct delivery_writer *writer = look->repair->writer;
+	struct snapshot *snapshot = arg;
+	struct delivery_writer *writer = snapshot->repair->writer;
 	char ticket[SECRET_TICKET_SIZE];
 	struct queue_message message;
 	int found;
 
 	if (item->queue && str_eq(item->queue, "hold"))
-		strv_add(&look->held, item->id);
+		strv_add(&snapshot->held, item->id);
 	if (item->recipients.n == 1 &&
 		ticket_read(item->recipients.items[0], ticket) == TICKET_READ)
-		return on_ticket(look, ticket, err);
+		return on_ticket(snapshot, ticket, err);
 	found = store_queue_message_find(
-		look->repair->db, item->id, look->now_us, 366 * DAY_US, &message, err);
+		snapshot->repair->db, item->id, snapshot->now_us, 366 * DAY_US, &message, err);
 	if (found != 1)
 		return found;
 	if (!queue_item_came_by(item, message.since_us)) {
@@ -156,7 +157,7 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 				n = EVENT_ANY_RECIPIENT;
 		}
 		if (found >= 0)
-			add_waiting(look, &message, n, item->reasons.items[i]);
+			add_waiting(snapshot, &message, n, item->reasons.items[i]);
 	}
 	queue_message_clear(&message);
 	if (delivery_writer_held(writer) > HELD_MAX)
@@ -165,29 +166,32 @@ static int on_item(void *arg, struct queue_item *item, struct err *err)
 }
 
 /* Returns the state in the queue, or NULL if the recipient is not there. */
-static const struct waiting *find_waiting(const struct look *look, const struct who *who)
+static const struct waiting *find_waiting(
+	const struct snapshot *snapshot, const struct recipient_ref *recipient)
 {
-	const struct who any = {who->email, EVENT_ANY_RECIPIENT};
+	const struct recipient_ref any = {recipient->email, EVENT_ANY_RECIPIENT};
 	const struct waiting *found = NULL;
 
-	if (look->n)
-		found = bsearch(who, look->waiting, look->n, sizeof(*look->waiting), compare_who);
-	if (found == NULL && look->n)
-		found = bsearch(&any, look->waiting, look->n, sizeof(*look->waiting), compare_who);
+	if (snapshot->n)
+		found = bsearch(recipient, snapshot->waiting, snapshot->n,
+			sizeof(*snapshot->waiting), compare_recipients);
+	if (found == NULL && snapshot->n)
+		found = bsearch(&any, snapshot->waiting, snapshot->n, sizeof(*snapshot->waiting),
+			compare_recipients);
 	return found;
 }
 
-static int report_end(struct look *look, const struct open_recipient *one, enum event_kind kind,
-	const struct waiting *waiting, struct err *err)
+static int report_end(struct snapshot *snapshot, const struct open_recipient *one,
+	enum event_kind kind, const struct waiting *waiting, struct err *err)
 {
-	struct delivery_writer *writer = look->repair->writer;
+	struct delivery_writer *writer = snapshot->repair->writer;
 	char since[24], n[24];
 	struct event_report fresh = {
 		.email = one->email,
 		.n = one->n,
 		.kind = kind,
-		.occurred_us = look->now_us,
-		.now_us = look->now_us,
+		.occurred_us = snapshot->now_us,
+		.now_us = snapshot->now_us,
 		.text = waiting ? waiting->reason : NULL,
 		.source = "queue",
 	};
@@ -203,39 +207,39 @@ static int report_end(struct look *look, const struct open_recipient *one, enum 
 	added = delivery_writer_add(writer, &fresh, err);
 	if (added < 0)
 		return -1;
-	look->events[kind] += (uint64_t)added;
+	snapshot->events[kind] += (uint64_t)added;
 	return delivery_writer_held(writer) > HELD_MAX ? delivery_writer_flush(writer, err) : 0;
 }
 
 /* Compares inside a transaction and appends to missed. *silent_r gets the number of recipients
  * that the log has never mentioned; NULL for staged emails. */
-static int compare_deliveries(struct look *look, const struct open_recipients *open,
+static int compare_deliveries(struct snapshot *snapshot, const struct open_recipients *open,
 	struct missed *missed, size_t *missed_n, size_t *silent_r, struct err *err)
 {
-	const struct repair *repair = look->repair;
+	const struct repair *repair = snapshot->repair;
 	size_t n = *missed_n, silent = 0;
 
 	for (size_t i = 0; i < open->n; i++) {
 		const struct open_recipient *one = &open->items[i];
-		const struct who who = {one->email, one->n};
-		const struct waiting *waiting = find_waiting(look, &who);
+		const struct recipient_ref recipient = {one->email, one->n};
+		const struct waiting *waiting = find_waiting(snapshot, &recipient);
 		const struct missed *before = NULL;
 
 		if (waiting) {
 			if (one->status == DELIVERY_QUEUED && waiting->reason[0] &&
-				report_end(look, one, EVENT_DEFERRED, waiting, err) < 0)
+				report_end(snapshot, one, EVENT_DEFERRED, waiting, err) < 0)
 				return -1;
 			continue;
 		}
 		silent += !one->seen;
 		if (repair->missed_n)
-			before = bsearch(&who, repair->missed, repair->missed_n,
-				sizeof(*repair->missed), compare_who);
-		missed[n] = (struct missed){who, before ? before->since_us : look->now_us,
-			before ? before->looks + 1 : 1};
-		if (missed[n].looks >= 2 &&
-			look->now_us - missed[n].since_us >= REPAIR_MISSED_S * SECOND_US) {
-			if (report_end(look, one, EVENT_LOST, NULL, err) < 0)
+			before = bsearch(&recipient, repair->missed, repair->missed_n,
+				sizeof(*repair->missed), compare_recipients);
+		missed[n] = (struct missed){recipient, before ? before->since_us : snapshot->now_us,
+			before ? before->times + 1 : 1};
+		if (missed[n].times >= 2 &&
+			snapshot->now_us - missed[n].since_us >= REPAIR_MISSED_S * SECOND_US) {
+			if (report_end(snapshot, one, EVENT_LOST, NULL, err) < 0)
 				return -1;
 			/* Do not log the queue id of a staged email: it is the ticket. */
 			log_warn(repair->log, silent_r ? "status_unknown" : "email_never_came",
@@ -258,19 +262,20 @@ static int compare_texts(const void *a, const void *b)
 
 /* Forgets messages that the milter put on hold and that somebody removed or released without
  * telling the store. */
-static int forget_released(struct look *look, struct err *err)
+static int forget_released(struct snapshot *snapshot, struct err *err)
 {
 	_cleanup_strv_ struct strv ids = STRV_INIT;
-	struct db *db = look->repair->db;
+	struct db *db = snapshot->repair->db;
 
 	if (store_held_queue_ids(
-		    db, look->now_us - REPAIR_AFTER_S * SECOND_US, HELD_ROWS, &ids, err) < 0)
+		    db, snapshot->now_us - REPAIR_AFTER_S * SECOND_US, HELD_ROWS, &ids, err) < 0)
 		return -1;
-	if (look->held.n)
-		qsort(look->held.items, look->held.n, sizeof(char *), compare_texts);
+	if (snapshot->held.n)
+		qsort(snapshot->held.items, snapshot->held.n, sizeof(char *), compare_texts);
 	for (size_t i = 0; i < ids.n; i++) {
-		bool there = look->held.n && bsearch(&ids.items[i], look->held.items, look->held.n,
-						     sizeof(char *), compare_texts);
+		bool there = snapshot->held.n &&
+			     bsearch(&ids.items[i], snapshot->held.items, snapshot->held.n,
+				     sizeof(char *), compare_texts);
 
 		if (!there && store_held_forget(db, ids.items[i], err) < 0)
 			return -1;
@@ -279,12 +284,12 @@ static int forget_released(struct look *look, struct err *err)
 }
 
 /* Compares and stores in one transaction. What is missed is compared again the next time. */
-static int store_findings(struct look *look, const struct open_recipients *open,
+static int store_findings(struct snapshot *snapshot, const struct open_recipients *open,
 	const struct open_recipients *staged, struct err *err)
 {
-	struct repair *repair = look->repair;
+	struct repair *repair = snapshot->repair;
 	struct missed *missed = mem_alloc(open->n + staged->n + 1, sizeof(*missed));
-	const int64_t after_us = look->now_us - REPAIR_AFTER_S * SECOND_US;
+	const int64_t after_us = snapshot->now_us - REPAIR_AFTER_S * SECOND_US;
 	size_t missed_n = 0, silent = 0;
 
 	delivery_writer_reset(repair->writer);
@@ -292,12 +297,13 @@ static int store_findings(struct look *look, const struct open_recipients *open,
 		free(missed);
 		return -1;
 	}
-	if (compare_deliveries(look, open, missed, &missed_n, &silent, err) < 0 ||
-		compare_deliveries(look, staged, missed, &missed_n, NULL, err) < 0 ||
-		forget_released(look, err) < 0 || delivery_writer_flush(repair->writer, err) < 0 ||
-		store_gap_repaired(repair->db, look->now_us, err) < 0 ||
+	if (compare_deliveries(snapshot, open, missed, &missed_n, &silent, err) < 0 ||
+		compare_deliveries(snapshot, staged, missed, &missed_n, NULL, err) < 0 ||
+		forget_released(snapshot, err) < 0 ||
+		delivery_writer_flush(repair->writer, err) < 0 ||
+		store_gap_repaired(repair->db, snapshot->now_us, err) < 0 ||
 		(silent > 0 && !repair->mute &&
-			store_gap_add(repair->db, "log", "mute", after_us, look->now_us, err) <
+			store_gap_add(repair->db, "log", "mute", after_us, snapshot->now_us, err) <
 				0) ||
 		db_commit(repair->db, err) < 0) {
 		db_rollback(repair->db);
@@ -310,17 +316,17 @@ static int store_findings(struct look *look, const struct open_recipients *open,
 	repair->mute = silent > 0;
 	free(repair->missed);
 	if (missed_n)
-		qsort(missed, missed_n, sizeof(*missed), compare_who);
+		qsort(missed, missed_n, sizeof(*missed), compare_recipients);
 	repair->missed = missed;
 	repair->missed_n = missed_n;
 	for (size_t i = 0; i < EVENT_KINDS; i++)
-		repair->events[i] += look->events[i];
+		repair->events[i] += snapshot->events[i];
 	return 0;
 }
 
 int repair_round(struct repair *repair, int64_t now_us, struct err *err)
 {
-	struct look look = {.repair = repair, .now_us = now_us};
+	struct snapshot snapshot = {.repair = repair, .now_us = now_us};
 	struct open_recipients open = {0}, staged = {0};
 	int result;
 
@@ -332,18 +338,19 @@ int repair_round(struct repair *repair, int64_t now_us, struct err *err)
 		result = store_staged_recipients(repair->db, now_us - REPAIR_AFTER_S * SECOND_US,
 			OPEN_MAX_ROWS, &staged, err);
 	if (result == 0)
-		result = repair->each(repair->queue, on_item, &look, err);
+		result = repair->each(repair->queue, on_item, &snapshot, err);
 	if (result == 0) {
-		if (look.n)
-			qsort(look.waiting, look.n, sizeof(*look.waiting), compare_who);
-		result = store_findings(&look, &open, &staged, err);
+		if (snapshot.n)
+			qsort(snapshot.waiting, snapshot.n, sizeof(*snapshot.waiting),
+				compare_recipients);
+		result = store_findings(&snapshot, &open, &staged, err);
 	}
-	for (size_t i = 0; i < look.n; i++) {
-		free(look.waiting[i].queue_id);
-		free(look.waiting[i].reason);
+	for (size_t i = 0; i < snapshot.n; i++) {
+		free(snapshot.waiting[i].queue_id);
+		free(snapshot.waiting[i].reason);
 	}
-	free(look.waiting);
-	strv_free(&look.held);
+	free(snapshot.waiting);
+	strv_free(&snapshot.held);
 	store_open_recipients_free(&open);
 	store_open_recipients_free(&staged);
 	return result;

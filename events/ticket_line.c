@@ -45,7 +45,7 @@ static int is_its_message(const struct line_context *context, const struct email
 		context->db, id, context->position.time_us, &ticket, context->err);
 }
 
-static int report_end(const struct line_context *context, const struct email_ticket *email,
+static int report_ticket_end(const struct line_context *context, const struct email_ticket *email,
 	enum event_kind ending)
 {
 	const struct recipients *all;
@@ -106,7 +106,7 @@ static int was_redirected(const struct line_context *context, const struct email
 
 /* Stores what the line says about the email's message. Returns 1, 0 if that is nothing yet, -1
  * on error. */
-static int store_line(const struct line_context *context, const struct email_ticket *email)
+static int store_ticket_line(const struct line_context *context, const struct email_ticket *email)
 {
 	const struct log_line *line = context->line;
 	_cleanup_free_ char *id = line_text(line->id);
@@ -127,7 +127,7 @@ static int store_line(const struct line_context *context, const struct email_tic
 		ending = EVENT_EXPIRED;
 	else if (line->kind == LOG_DISCARDED || delivered)
 		ending = EVENT_DISCARDED;
-	if (report_end(context, email, ending) < 0)
+	if (report_ticket_end(context, email, ending) < 0)
 		return -1;
 	context->counts->left += left;
 	if (!left && line->kind != LOG_EXPIRED)
@@ -181,7 +181,7 @@ int ticket_line(const struct line_context *context)
 	if (!email.superseded && email.state == EMAIL_STAGED)
 		result = is_its_message(context, &email);
 	if (result == 1)
-		result = store_line(context, &email);
+		result = store_ticket_line(context, &email);
 	store_email_ticket_clear(&email);
 	return result;
 }

@@ -825,7 +825,7 @@ static int on_head(struct work *work)
 		untracked->by_other = text.data == NULL && context->line->uid != 0 &&
 				      context->line->uid != (int64_t)geteuid();
 	}
-	return untracked->is_recorded && untracked->message_id && !untracked->is_foreign
+	return untracked->is_past_milter && untracked->message_id && !untracked->is_foreign
 		       ? track_by_message_id(work, untracked)
 		       : 0;
 }
@@ -838,7 +838,7 @@ static int on_untracked(struct work *work)
 	struct line_context *context = &work->context;
 	struct untracked *untracked = untracked_get(
 		context->untracked, context->line->id, &context->position);
-	bool is_news = !untracked->is_recorded;
+	bool is_news = !untracked->is_past_milter;
 
 	if (untracked->is_foreign)
 		return 0;
@@ -849,7 +849,7 @@ static int on_untracked(struct work *work)
 		untracked->recipients = context->line->recipients;
 	if (context->line->kind == LOG_DISCARDED)
 		return 0;
-	untracked->is_recorded = true;
+	untracked->is_past_milter = true;
 	return is_news && untracked->message_id ? track_by_message_id(work, untracked) : 0;
 }
 
@@ -863,7 +863,7 @@ static int on_message(struct work *work)
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	/* A queue id may be used again. */
-	if (untracked && untracked->is_recorded && line->kind != LOG_ACTIVE)
+	if (untracked && untracked->is_past_milter && line->kind != LOG_ACTIVE)
 		return on_untracked(work);
 	found = find_tracked(work, line->id, &lookup);
 	if (found < 0)
@@ -911,7 +911,7 @@ void tracker_expect(struct tracker *tracker, const struct log_line *line, int64_
 		return;
 	/* As in on_message(), which looks up no message that is known to be untracked. */
 	untracked = untracked_find(tracker->untracked, line->id);
-	if (untracked && untracked->is_recorded && line->kind != LOG_ACTIVE)
+	if (untracked && untracked->is_past_milter && line->kind != LOG_ACTIVE)
 		return;
 	lookup = add_lookup(tracker, line->id, NULL);
 	lookup->expected_us = time_us;

@@ -27,14 +27,14 @@ struct kept_line {
 
 struct untracked {
 	char *queue_id;
-	char *message_id; /* NULL until cleanup logs it */
-	bool is_recorded; /* the milter would have recorded it by now */
-	bool is_foreign;  /* its Message-ID is that of no email; its lines are not kept */
-	bool is_ours;     /* its Message-ID is that of an email */
-	bool is_local;    /* it came from a program of this host or a content filter */
-	bool by_other;    /* a user other than root and our own ran sendmail(1) */
-	int recipients;   /* number of recipients; 0: unknown */
-	int64_t first_us; /* order_us and number of its first line */
+	char *message_id;    /* NULL until cleanup logs it */
+	bool is_past_milter; /* the milter would have recorded it by now */
+	bool is_foreign;     /* its Message-ID is that of no email; its lines are not kept */
+	bool is_ours;        /* its Message-ID is that of an email */
+	bool is_local;       /* it came from a program of this host or a content filter */
+	bool by_other;       /* a user other than root and our own ran sendmail(1) */
+	int recipients;      /* number of recipients; 0: unknown */
+	int64_t first_us;    /* order_us and number of its first line */
 	uint64_t number;
 	struct kept_line *lines;
 	size_t n;

@@ -342,8 +342,8 @@ static int put_trace(const struct eom *eom, const char *email_id, struct err *er
 	return wanted ? add_field(eom, TICKET_TRACE_FIELD, email_id, err) : 0;
 }
 
-/* What a message needs for its bounces and unsubscribe requests. */
-struct answers_to {
+/* How bounces and unsubscribe requests of an email come back. */
+struct returns {
 	const char *id, *nonce;  /* id and nonce of the email, for its return tokens */
 	const char *return_path; /* the domain that bounces go to; NULL: they go to the sender */
 	bool unsubscribe;        /* the domain adds a way to unsubscribe */
@@ -353,20 +353,20 @@ struct answers_to {
 /* Adds List-Unsubscribe (RFC 2369), and List-Unsubscribe-Post for one click (RFC 8058) where
  * the URL is https. A message to several recipients gets none: all of them see the same field,
  * so it could not tell who unsubscribes. A field of the message itself stays. */
-static int put_unsubscribe(const struct eom *eom, const struct answers_to *to, struct err *err)
+static int put_unsubscribe(const struct eom *eom, const struct returns *returns, struct err *err)
 {
 	const char *url = eom->service->url;
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	char token[RETURN_TOKEN_SIZE];
 
-	if (to->recipients != 1 || eom->session->message.has_unsubscribe ||
-		!return_token_make(RETURN_UNSUBSCRIBE, to->id, to->nonce, token))
+	if (returns->recipients != 1 || eom->session->message.has_unsubscribe ||
+		!return_token_make(RETURN_UNSUBSCRIBE, returns->id, returns->nonce, token))
 		return 0;
 	if (!str_empty(url))
 		buf_printf(&value, "<%s" UNSUBSCRIBE_PATH "%s>", url, token);
-	if (to->return_path) {
+	if (returns->return_path) {
 		_cleanup_free_ char *address = return_address(
-			RETURN_UNSUBSCRIBE, token, to->return_path);
+			RETURN_UNSUBSCRIBE, token, returns->return_path);
 
 		buf_printf(&value, "%s<mailto:%s?subject=unsubscribe>", value.len ? ",\n\t" : "",
 			address);
@@ -382,16 +382,16 @@ static int put_unsubscribe(const struct eom *eom, const struct answers_to *to, s
 
 /* Sets the envelope sender to an address of the return path that names the email. RET=HDRS asks
  * for reports without the body. */
-static int put_return_path(const struct eom *eom, const struct answers_to *to, struct err *err)
+static int put_return_path(const struct eom *eom, const struct returns *returns, struct err *err)
 {
 	_cleanup_free_ char *address = NULL, *path = NULL, *options = NULL;
 	char token[RETURN_TOKEN_SIZE];
 
-	if (!return_token_make(RETURN_BOUNCE, to->id, to->nonce, token))
+	if (!return_token_make(RETURN_BOUNCE, returns->id, returns->nonce, token))
 		return 0;
-	address = return_address(RETURN_BOUNCE, token, to->return_path);
+	address = return_address(RETURN_BOUNCE, token, returns->return_path);
 	path = mem_printf("<%s>", address);
-	options = mem_printf("RET=HDRS ENVID=%s", to->id);
+	options = mem_printf("RET=HDRS ENVID=%s", returns->id);
 	return smfi_chgfrom(eom->ctx, path, options) == MI_SUCCESS
 		       ? 0
 		       : err_set(err, ERR_INTERNAL, "cannot change the sender");
@@ -420,7 +420,7 @@ struct outcome {
 static int act_sent(const struct eom *eom, struct outcome *outcome)
 {
 	const struct facts *facts = eom->facts;
-	const struct answers_to to = {
+	const struct returns returns = {
 		.id = facts->ticket.id,
 		.nonce = facts->ticket.nonce,
 		.return_path = facts->ticket.return_path,
@@ -432,8 +432,8 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 		outcome->ending = END_DISCARD;
 	else if (put_recipients(eom, &outcome->err) < 0 ||
 		 put_trace(eom, facts->ticket.id, &outcome->err) < 0 ||
-		 (to.unsubscribe && put_unsubscribe(eom, &to, &outcome->err) < 0) ||
-		 (to.return_path && put_return_path(eom, &to, &outcome->err) < 0))
+		 (returns.unsubscribe && put_unsubscribe(eom, &returns, &outcome->err) < 0) ||
+		 (returns.return_path && put_return_path(eom, &returns, &outcome->err) < 0))
 		return -1;
 	return record_sent(eom->service, eom->session, facts, &outcome->err);
 }
@@ -444,7 +444,7 @@ static int act_sent(const struct eom *eom, struct outcome *outcome)
 static int change_key_message(const struct eom *eom, const struct email *email, struct err *err)
 {
 	const struct session_message *message = &eom->session->message;
-	const struct answers_to to = {
+	const struct returns returns = {
 		.id = email->id,
 		.nonce = email->nonce,
 		.return_path = eom->facts->login.return_path,
@@ -459,11 +459,11 @@ static int change_key_message(const struct eom *eom, const struct email *email, 
 			return -1;
 	if ((!message->has_message_id &&
 		    add_field(eom, "Message-ID", email->message_id, err) < 0) ||
-		(to.unsubscribe && put_unsubscribe(eom, &to, err) < 0))
+		(returns.unsubscribe && put_unsubscribe(eom, &returns, err) < 0))
 		return -1;
-	if (to.return_path == NULL || str_empty(message->sender) || message->asks_for_reports)
+	if (returns.return_path == NULL || str_empty(message->sender) || message->asks_for_reports)
 		return 0;
-	return put_return_path(eom, &to, err);
+	return put_return_path(eom, &returns, err);
 }
 
 /* A message that came with a key's login: it becomes an email. Its envelope has the recipients
