@@ -174,27 +174,14 @@ static json_t *render_item(const void *item)
 	return domain_json_render_item(item);
 }
 
-static json_t *render_id(const struct op *op)
-{
-	const struct domain *domain = op->result.rows.items;
-
-	return json_pack("{s:s, s:s}", "object", "domain", "id", domain->id);
-}
-
-static json_t *render_removed(const struct op *op)
-{
-	json_t *answer = render_id(op);
-
-	json_object_set_new(answer, "deleted", json_true());
-	return answer;
-}
-
 #define MISSING "Domain not found"
 
 const struct manage api_domain_create = {
 	domain_json_parse_new, render_whole, NULL, MISSING, PROBLEM_RESTRICTED_KEY};
 const struct manage api_domain_get = {NULL, render_whole, NULL, MISSING, PROBLEM_DOMAIN};
 const struct manage api_domain_list = {NULL, NULL, render_item, MISSING, PROBLEM_DOMAIN};
-const struct manage api_domain_update = {parse_settings, render_id, NULL, MISSING, PROBLEM_DOMAIN};
-const struct manage api_domain_verify = {NULL, render_id, NULL, MISSING, PROBLEM_DOMAIN};
-const struct manage api_domain_remove = {NULL, render_removed, NULL, MISSING, PROBLEM_DOMAIN};
+const struct manage api_domain_update = {
+	parse_settings, manage_render_id, NULL, MISSING, PROBLEM_DOMAIN};
+const struct manage api_domain_verify = {NULL, manage_render_id, NULL, MISSING, PROBLEM_DOMAIN};
+const struct manage api_domain_remove = {
+	NULL, manage_render_removed, NULL, MISSING, PROBLEM_DOMAIN};

@@ -88,25 +88,10 @@ static json_t *render_new(const struct op *op)
 	return answer;
 }
 
-static json_t *render_id(const struct op *op)
-{
-	const struct key *key = op->result.rows.items;
-
-	return json_pack("{s:s, s:s}", "object", "api_key", "id", key->id);
-}
-
-static json_t *render_removed(const struct op *op)
-{
-	json_t *answer = render_id(op);
-
-	json_object_set_new(answer, "deleted", json_true());
-	return answer;
-}
-
 #define MISSING "API key not found"
 #define DENIED  PROBLEM_RESTRICTED_KEY
 
 const struct manage api_key_create = {key_json_parse, render_new, NULL, MISSING, DENIED};
 const struct manage api_key_list = {NULL, NULL, render_item, MISSING, DENIED};
-const struct manage api_key_update = {key_json_parse_name, render_id, NULL, MISSING, DENIED};
-const struct manage api_key_remove = {NULL, render_removed, NULL, MISSING, DENIED};
+const struct manage api_key_update = {key_json_parse_name, manage_render_id, NULL, MISSING, DENIED};
+const struct manage api_key_remove = {NULL, manage_render_removed, NULL, MISSING, DENIED};

@@ -12,6 +12,7 @@
 #include "core/base/id.h"
 #include "core/base/mem.h"
 #include "core/base/span.h"
+#include "core/base/str.h"
 #include "httpd/admission/request.h"
 #include "httpd/http/uri.h"
 #include "httpd/json/json_field.h"
@@ -136,6 +137,30 @@ int manage_list_check(const struct request *request, int found, const struct op 
 	if (found < 0 && err->code == ERR_INVALID)
 		return set_sentence(problem, PROBLEM_PARAMETER, err);
 	return list_json_check(request, found, &op->page, "operation_failed", err, problem);
+}
+
+json_t *manage_render_item_id(const struct op *op, size_t i, bool removed)
+{
+	const char *type = op->result.type->name;
+	json_t *item = op_item_json(op, i);
+	/* This dialect has a name of its own for keys. */
+	json_t *answer = json_pack("{s:s, s:O}", "object", str_eq(type, "key") ? "api_key" : type,
+		"id", json_object_get(item, "id"));
+
+	if (removed)
+		json_object_set_new(answer, "deleted", json_true());
+	json_decref(item);
+	return answer;
+}
+
+json_t *manage_render_id(const struct op *op)
+{
+	return manage_render_item_id(op, 0, false);
+}
+
+json_t *manage_render_removed(const struct op *op)
+{
+	return manage_render_item_id(op, 0, true);
 }
 
 json_t *manage_list_render(const struct op *op, json_t *(*item)(const void *item))

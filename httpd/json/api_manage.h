@@ -34,6 +34,12 @@ void manage_list(struct request *request);
  * returned, see list_json_check(). Returns 0, or -1 with the problem. */
 int manage_list_check(const struct request *request, int found, const struct op *op,
 	const struct err *err, struct problem *problem);
+/* For .render: the type and the id of the item that was changed, and, when it was removed,
+ * `deleted`. New references. */
+json_t *manage_render_id(const struct op *op);
+json_t *manage_render_removed(const struct op *op);
+/* The same for any item of the result. */
+json_t *manage_render_item_id(const struct op *op, size_t i, bool removed);
 /* Returns the answer with the rows of the operation's result, each rendered by item; a new
  * reference. */
 json_t *manage_list_render(const struct op *op, json_t *(*item)(const void *item));

@@ -108,13 +108,6 @@ static int parse_removed(const json_t *body, void *input, struct problem *proble
 		       : problem_set(problem, PROBLEM_MISSING_FIELD, "Missing `emails` field.");
 }
 
-static json_t *render_id(const void *item)
-{
-	const struct suppression *suppression = item;
-
-	return json_pack("{s:s, s:s}", "object", "suppression", "id", suppression->id);
-}
-
 static json_t *render_item(const void *item)
 {
 	const struct suppression *one = item;
@@ -134,42 +127,22 @@ static json_t *render_whole(const struct op *op)
 	return object;
 }
 
-static json_t *render_added(const struct op *op)
-{
-	return render_id(op->result.rows.items);
-}
-
-static json_t *render_removed(const struct op *op)
-{
-	json_t *object = render_id(op->result.rows.items);
-
-	json_object_set_new(object, "deleted", json_true());
-	return object;
-}
-
-static json_t *render_all(const struct op *op, bool removed)
-{
-	const struct suppression *items = op->result.rows.items;
-	json_t *data = json_array();
-
-	for (size_t i = 0; i < op->result.rows.n; i++) {
-		json_t *object = render_id(&items[i]);
-
-		if (removed)
-			json_object_set_new(object, "deleted", json_true());
-		json_array_append_new(data, object);
-	}
-	return json_pack("{s:o}", "data", data);
-}
-
 static json_t *render_all_added(const struct op *op)
 {
-	return render_all(op, false);
+	json_t *data = json_array();
+
+	for (size_t i = 0; i < op->result.rows.n; i++)
+		json_array_append_new(data, manage_render_item_id(op, i, false));
+	return json_pack("{s:o}", "data", data);
 }
 
 static json_t *render_all_removed(const struct op *op)
 {
-	return render_all(op, true);
+	json_t *data = json_array();
+
+	for (size_t i = 0; i < op->result.rows.n; i++)
+		json_array_append_new(data, manage_render_item_id(op, i, true));
+	return json_pack("{s:o}", "data", data);
 }
 
 /* Has `origin`, unlike other lists. */
@@ -199,12 +172,12 @@ void api_suppression_list(struct request *request)
 #define MISSING "Suppression not found"
 
 const struct manage api_suppression_add = {
-	parse_new, render_added, NULL, MISSING, PROBLEM_RESTRICTED_KEY};
+	parse_new, manage_render_id, NULL, MISSING, PROBLEM_RESTRICTED_KEY};
 const struct manage api_suppression_add_all = {
 	parse_emails, render_all_added, NULL, MISSING, PROBLEM_RESTRICTED_KEY};
 const struct manage api_suppression_get = {
 	NULL, render_whole, NULL, MISSING, PROBLEM_RESTRICTED_KEY};
 const struct manage api_suppression_remove = {
-	NULL, render_removed, NULL, MISSING, PROBLEM_RESTRICTED_KEY};
+	NULL, manage_render_removed, NULL, MISSING, PROBLEM_RESTRICTED_KEY};
 const struct manage api_suppression_remove_all = {
 	parse_removed, render_all_removed, NULL, MISSING, PROBLEM_RESTRICTED_KEY};

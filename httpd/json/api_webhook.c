@@ -99,16 +99,9 @@ static json_t *render_item(const void *item)
 	return object;
 }
 
-static json_t *render_id(const struct op *op)
-{
-	const struct webhook *webhook = op->result.rows.items;
-
-	return json_pack("{s:s, s:s}", "object", "webhook", "id", webhook->id);
-}
-
 static json_t *render_secret(const struct op *op)
 {
-	json_t *answer = render_id(op);
+	json_t *answer = manage_render_id(op);
 
 	json_object_update(answer, op->result.more);
 	return answer;
@@ -119,14 +112,6 @@ static json_t *render_whole(const struct op *op)
 	json_t *answer = render_secret(op);
 
 	json_object_update_new(answer, render_item(op->result.rows.items));
-	return answer;
-}
-
-static json_t *render_removed(const struct op *op)
-{
-	json_t *answer = render_id(op);
-
-	json_object_set_new(answer, "deleted", json_true());
 	return answer;
 }
 
@@ -163,13 +148,6 @@ static json_t *render_attempt(const void *item)
 	return object;
 }
 
-static json_t *render_event_id(const struct op *op)
-{
-	const struct webhook_event *event = op->result.rows.items;
-
-	return json_pack("{s:s, s:s}", "object", "webhook_event", "id", event->id);
-}
-
 static json_t *render_event_whole(const struct op *op)
 {
 	return render_event(op->result.rows.items, true);
@@ -181,11 +159,11 @@ static json_t *render_event_whole(const struct op *op)
 
 const struct manage api_webhook_create = {parse_webhook, render_secret, NULL, MISSING, DENIED};
 const struct manage api_webhook_get = {NULL, render_whole, NULL, MISSING, DENIED};
-const struct manage api_webhook_update = {parse_changes, render_id, NULL, MISSING, DENIED};
-const struct manage api_webhook_remove = {NULL, render_removed, NULL, MISSING, DENIED};
+const struct manage api_webhook_update = {parse_changes, manage_render_id, NULL, MISSING, DENIED};
+const struct manage api_webhook_remove = {NULL, manage_render_removed, NULL, MISSING, DENIED};
 const struct manage api_webhook_rotate = {NULL, render_secret, NULL, MISSING, DENIED};
 const struct manage api_webhook_list = {NULL, NULL, render_item, MISSING, DENIED};
 const struct manage api_webhook_events = {NULL, NULL, render_event_item, MISSING, DENIED};
 const struct manage api_webhook_attempts = {NULL, NULL, render_attempt, NO_EVENT, DENIED};
 const struct manage api_webhook_event = {NULL, render_event_whole, NULL, NO_EVENT, DENIED};
-const struct manage api_webhook_replay = {NULL, render_event_id, NULL, NO_EVENT, DENIED};
+const struct manage api_webhook_replay = {NULL, manage_render_id, NULL, NO_EVENT, DENIED};
