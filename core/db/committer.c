@@ -132,7 +132,7 @@ static void take_long(struct committer *committer)
 /* The share of a company in a transaction. */
 struct share {
 	const char *company_id;
-	unsigned emails;
+	unsigned weight;
 	bool full; /* the rest of its jobs waits for the next transaction, in order */
 };
 
@@ -151,15 +151,15 @@ static struct share *share_of(struct share *shares, size_t *n, const char *compa
 static bool has_to_wait(struct share *shares, size_t *n, const struct commit_job *job)
 {
 	struct share *share;
-	unsigned emails = job->emails > 0 ? job->emails : 1;
+	unsigned weight = job->weight > 0 ? job->weight : 1;
 
 	if (job->company_id == NULL)
 		return false;
 	share = share_of(shares, n, job->company_id);
 	if (share == NULL)
 		return true;
-	share->full |= share->emails > 0 && share->emails + emails > COMMIT_SHARE;
-	share->emails += share->full ? 0 : emails;
+	share->full |= share->weight > 0 && share->weight + weight > COMMIT_SHARE;
+	share->weight += share->full ? 0 : weight;
 	return share->full;
 }
 
@@ -512,7 +512,7 @@ static void enqueue(struct committer *committer, struct commit_job *job)
 
 	if (job->patient)
 		queue = &committer->patient;
-	else if (job->company_id && job->emails > COMMIT_SHARE)
+	else if (job->company_id && job->weight > COMMIT_SHARE)
 		queue = &committer->lengthy;
 	if (job->patient && queue->first == NULL)
 		committer->until_us = clock_monotonic_us() + COMMIT_PATIENCE_MS * 1000LL;

@@ -48,12 +48,12 @@ struct commit_job {
 	/* The company that the job is for, if it is for one. Belongs to the submitter, like the
 	 * job. */
 	const char *company_id;
-	/* About how many emails it writes, or as much as so many; 0 is 1. A transaction has at most
+	/* What it writes, counted in small emails; 0 is 1. A transaction has at most
 	 * COMMIT_SHARE of a company, so that what one company writes at once holds up others by no
 	 * more. A job beyond that, which has a company and is not patient, is long: it has a
 	 * transaction of its own. Long jobs alternate with the other jobs that wait, and their
 	 * companies take turns. */
-	unsigned emails;
+	unsigned weight;
 	/* The actor of audit entries; NULL: none. Belongs to the submitter, like the job. */
 	const struct db_actor *actor;
 	/* For done, with -1: the transaction was committed but could not be synced, or a server did

@@ -107,7 +107,7 @@ void change_submit(struct request *request, struct change *change,
 	change->job.done = on_change_committed;
 	change->job.arg = change;
 	change->job.company_id = admission_whose(&request->admission);
-	change->job.emails = COMMIT_LONG;
+	change->job.weight = COMMIT_LONG;
 	committer_submit(request->worker->shared->committer, &change->job);
 }
 

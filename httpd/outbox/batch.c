@@ -132,7 +132,7 @@ static void discard_batch(struct outbox_batch *batch)
 	answer_batch(batch);
 }
 
-/* Submits a job of the batch, which has only one at a time. weight is in commit_job.emails. */
+/* Submits a job of the batch, which has only one at a time. */
 static void submit_job(struct outbox_batch *batch,
 	int (*run)(struct db *db, void *arg, struct err *err),
 	void (*done)(void *arg, int result, const struct err *err), bool lazy, size_t weight)
@@ -144,7 +144,7 @@ static void submit_job(struct outbox_batch *batch,
 		.arg = batch,
 		.lazy = lazy,
 		.company_id = batch->company_id,
-		.emails = (unsigned)weight,
+		.weight = (unsigned)weight,
 	};
 	committer_submit(batch->outbox->shared->committer, &batch->job);
 }
@@ -504,8 +504,7 @@ static void stage_done(void *arg, int result, const struct err *err)
 }
 
 /* Returns the end of the emails that one commit takes, beginning with `from`: as many as are within
- * the share of a company, and at least one. *weight_r: what the commit takes, in commit_job.emails.
- */
+ * the share of a company, and at least one. *weight_r: that of their job. */
 static size_t step_end(const struct outbox_batch *batch, size_t from, unsigned *weight_r)
 {
 	size_t end = from;

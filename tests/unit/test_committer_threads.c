@@ -303,7 +303,7 @@ static void turn_done(void *arg, int result, const struct err *err)
 
 struct turn_row {
 	const char *name, *company_id;
-	unsigned emails;
+	unsigned weight;
 };
 
 /* Submits all while another commit is under way. */
@@ -321,7 +321,7 @@ static void play_turns(
 				.done = turn_done,
 				.arg = &all[i],
 				.company_id = rows[i].company_id,
-				.emails = rows[i].emails},
+				.weight = rows[i].weight},
 			.turns = &turns,
 			.name = rows[i].name,
 		};
