@@ -326,8 +326,8 @@ static void look_at_listener(
 			what, listen, setting);
 }
 
-/* Returns the answer of the listener to GET /readyz, with its head; "" for no answer. The caller
- * frees it. */
+/* Returns the answer of the listener to GET /readyz, with its head; "" for no answer, NULL if it
+ * cannot be connected to. The caller frees it. */
 static char *ask_readyz(const char *listen)
 {
 	static const char request[] =
