@@ -354,9 +354,13 @@ static void test_hosts(void **state)
 		_cleanup_free_ char *text = host ? mem_printf("GET / HTTP/1.1\r\nHost: %s\r\n\r\n",
 							   host)
 						 : mem_strdup("GET / HTTP/1.0\r\n\r\n");
-		struct http_head head = head_of(text);
+		struct http_head head;
+		struct http_fault fault;
+		/* The parser refuses what is neither a name nor an address. */
+		bool own = http_head_parse(text, strlen(text), &head, &fault) == 0 &&
+			   host_is_own(&head, cases[i].url, cases[i].names);
 
-		if (host_is_own(&head, cases[i].url, cases[i].names) != cases[i].own)
+		if (own != cases[i].own)
 			fail_msg("%s %s %s", host ? host : "none", cases[i].url, cases[i].names);
 	}
 }
