@@ -225,19 +225,20 @@ static int write_idempotency(struct db *db, const struct key_record *record, str
 static int write_key_email(struct db *db, void *arg, struct err *err)
 {
 	const struct key_record *record = arg;
+	const struct key_login *login = &record->facts->login;
 	struct email *email = record->email;
 	int64_t size = (int64_t)record->message->len, now_us = email->created_us;
 
 	store_suppressed_free(record->suppressed_r);
 	if (store_email_add_sent(db, email, record->queue_id, err) < 0 ||
-		store_suppressed_read(db, email->seq, email->company_id, email->domain,
-			record->suppressed_r, err) < 0 ||
+		(login->suppresses && store_suppressed_read(db, email->seq, email->company_id,
+					      email->domain, record->suppressed_r, err) < 0) ||
 		store_suppressed_record(db, email->ticket, record->suppressed_r, now_us, err) < 0 ||
 		store_message_keep(db, email, record->message, err) < 0 ||
 		store_message_left(db, email->seq, size, now_us, err) < 0 ||
 		(record->facts->has_idempotency && write_idempotency(db, record, err) < 0))
 		return -1;
-	if (now_us - record->facts->login.last_used_us < KEY_USE_US)
+	if (now_us - login->last_used_us < KEY_USE_US)
 		return 0;
 	return store_key_touch(db, email->key_id, now_us, err);
 }

@@ -11,6 +11,7 @@
 
 #include "core/base/str.h"
 #include "core/base/buf.h"
+#include "core/store/company/store_suppression.h"
 #include "tests/unit/temp_db.h"
 
 #define TEN     "0123456789"
@@ -86,6 +87,7 @@ static void log_in(
 		expected->return_path ? expected->return_path : ""));
 	assert_int_equal(login.unsubscribe, expected->unsubscribe);
 	assert_int_equal(login.paused, expected->paused);
+	assert_int_equal(login.suppresses, expected->suppresses);
 	store_key_login_clear(&login);
 }
 
@@ -98,6 +100,8 @@ static void test_login(void **state)
 	const struct temp_tenant *one = temp->more, *other = one + 1;
 	struct key_login login = {.scopes = KEY_ALL}, bound = {.scopes = KEY_SENDING};
 	const struct domain asked = {.pending = true};
+	struct suppression blocked = {
+		.domain = (char *)"", .address = (char *)"bob@dst.test", .created_us = 1};
 	struct domain domain;
 	struct key key;
 
@@ -127,6 +131,10 @@ static void test_login(void **state)
 		"UPDATE domain SET return_path = 'back.test', unsubscribe = 'on'"
 		" WHERE name = 'one.test'",
 		&why));
+	log_in(temp, one->key_id, "one.test", &login);
+	memcpy(blocked.company_id, one->company_id, ID_SIZE);
+	FOUND(store_suppression_put(temp->db, &blocked, false, NULL, &why));
+	login.suppresses = true;
 	log_in(temp, one->key_id, "one.test", &login);
 	FOUND(store_key_revoke(temp->db, &(const struct key_range){0}, key.id, 1, &why));
 	assert_int_equal(

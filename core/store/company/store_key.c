@@ -149,6 +149,7 @@ static const struct row_field login_fields[] = {
 	ROW_FIELD(key_login, return_path, ROW_TEXT),
 	ROW_FIELD(key_login, unsubscribe, ROW_BOOL),
 	ROW_FIELD(key_login, paused, ROW_BOOL),
+	ROW_FIELD(key_login, suppresses, ROW_BOOL),
 };
 static const struct row_type login_type = ROW_TYPE(key_login, login_fields);
 
@@ -164,7 +165,11 @@ int store_key_login(struct db *db, const char *id, const char *domain, struct ke
 		"   FROM outbox_pause p"
 		"   WHERE p.company_id = k.company_id"
 		"   AND (p.key_id IS NULL OR p.key_id = k.id)"
-		"   AND (p.domain_id IS NULL OR p.domain_id = d.id)) AS paused"
+		"   AND (p.domain_id IS NULL OR p.domain_id = d.id)) AS paused,"
+		" EXISTS (SELECT 1"
+		"   FROM company_count n"
+		"   WHERE n.company_id = k.company_id AND n.kind = 'suppressions' AND n.count > 0)"
+		" AS suppresses"
 		" FROM api_key k"
 		" LEFT JOIN domain bound ON bound.id = k.domain_id"
 		" LEFT JOIN domain d ON d.company_id = k.company_id AND d.name = $domain"

@@ -71,7 +71,8 @@ struct key_login {
 	bool domain_active;
 	char *return_path; /* return_path, unsubscribe: as in struct domain */
 	bool unsubscribe;
-	bool paused; /* emails of the key and the domain are, see store_pause.h */
+	bool paused;     /* emails of the key and the domain are, see store_pause.h */
+	bool suppresses; /* the company has a list of suppressed addresses */
 };
 /* Reads all of it by one statement, for the id of a key and the name of a domain (NULL: none).
  * Returns 1, 0 if there is no such key or it is revoked, -1 on error. */

@@ -21,17 +21,10 @@ void store_suppressed_free(struct suppressed_list *list)
 int store_suppressed_read(struct db *db, int64_t email, const char *company_id, const char *domain,
 	struct suppressed_list *list_r, struct err *err)
 {
-	static const char sql_any[] =
-		"SELECT 1"
-		" FROM company_count"
-		" WHERE company_id = $company AND kind = 'suppressions' AND count > 0";
 	struct suppressed_list list = {0};
 	struct recipients recipients = {0};
-	int64_t one;
-	int found = row_number(db, sql_any, DB_PARAMS(DB_TEXT("$company", company_id)), &one, err);
+	int found = store_recipients_read(db, email, true, &recipients, err);
 
-	if (found > 0 && store_recipients_read(db, email, true, &recipients, err) < 0)
-		found = -1;
 	for (size_t i = 0; i < recipients.n && found >= 0; i++) {
 		const struct recipient *recipient = &recipients.items[i];
 		struct suppressed suppressed = {.n = recipient->n};

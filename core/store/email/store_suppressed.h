@@ -17,7 +17,8 @@ struct suppressed_list {
 	size_t n;
 };
 void store_suppressed_free(struct suppressed_list *list);
-/* Reads which recipients of the email with this seq are suppressed now. 0 or -1. */
+/* Reads which recipients of the email with this seq are suppressed now. Nearly all companies have
+ * no list, so ask first: email_ticket.suppresses, key_login.suppresses. 0 or -1. */
 int store_suppressed_read(struct db *db, int64_t email, const char *company_id, const char *domain,
 	struct suppressed_list *list_r, struct err *err);
 /* Records their status, with an event for each, in the transaction that records the email of the
