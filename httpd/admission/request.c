@@ -36,12 +36,10 @@ const char *request_header(const struct request *request, const char *name)
 
 char *request_own_url(const struct request *request)
 {
-	static const char allowed[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:[]";
 	const char *host = request_header(request, "Host");
 	const char *scheme = request_header(request, "X-Forwarded-Proto");
 
-	if (str_empty(host) || host[strspn(host, allowed)])
+	if (str_empty(host))
 		host = "localhost";
 	return mem_printf(
 		"%s://%s", scheme && str_eq_nocase(scheme, "https") ? "https" : "http", host);

@@ -158,6 +158,16 @@ static bool is_authority(struct span text)
 	return *host != '[' || inet_pton(AF_INET6, host + 1, &in6) == 1;
 }
 
+/* True for a value of Host (RFC 9112 3.2). It is empty if the client has no name for us, and so may
+ * be the port. */
+static bool is_host(struct span text)
+{
+	if (text.len == 0)
+		return true;
+	text.len -= text.data[text.len - 1] == ':';
+	return is_authority(text);
+}
+
 /* Takes scheme and authority off a target in absolute form. Returns 0 or -1. */
 static int parse_target(struct span target, struct http_head *head)
 {
@@ -261,10 +271,9 @@ static int check_fields(struct http_head *head, struct http_fault *fault)
 	const struct span *length = http_head_field(head, "Content-Length");
 	const struct span *host = http_head_field(head, "Host");
 
-	/* RFC 9112 3.2. The value is empty if the client has no name for us. */
 	if (count_fields(head, "Host") > 1 || (host == NULL && head->minor_version >= 1))
 		return fail_head(fault, &fault_hosts);
-	if (host && host->len > 0 && !is_authority(*host))
+	if (host && !is_host(*host))
 		return fail_head(fault, &fault_host);
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
 		if (count_fields(head, single[i]) > 1)

