@@ -146,6 +146,7 @@ static void need_setup(struct attention *all, const struct worker_shared *shared
 		const char *level, *code, *page;
 	} told[] = {
 		{FAULT_DISK, "problem", "disk_full", "settings"},
+		{FAULT_INODES, "problem", "disk_inodes", "settings"},
 		{FAULT_FULL, "problem", "outbox_full", "outbox"},
 		{FAULT_CROWDED, "warning", "outbox_crowded", "outbox"},
 		{FAULT_SETTINGS, "warning", "reload", "settings"},

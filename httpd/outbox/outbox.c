@@ -21,6 +21,7 @@
 #include "core/conf/conf.h"
 #include "core/db/db_file.h"
 #include "core/db/db_watch.h"
+#include "core/store/email/store_message.h"
 #include "core/store/outbox/store_backlog.h"
 #include "httpd/admission/counts.h"
 #include "httpd/outbox/outbox_private.h"
@@ -108,16 +109,31 @@ int outbox_account_enter(struct outbox *outbox, const char *company_id, int64_t 
 	return 0;
 }
 
+static int64_t free_bytes_of(const struct statvfs *disk)
+{
+	return (int64_t)disk->f_bavail * (int64_t)disk->f_frsize;
+}
+
+/* The folder of large messages may be on a disk of its own. */
 static void look_at_disk(struct outbox *outbox)
 {
+	const char *database = outbox->shared->database_path;
 	int64_t now_us = clock_monotonic_us(), free_bytes, room;
-	struct statvfs disk;
+	struct statvfs disk, of_files;
 
-	if (now_us < outbox->disk_look_us ||
-		db_file_volume_of(outbox->shared->database_path, &disk) < 0)
+	if (now_us < outbox->disk_look_us || db_file_volume_of(database, &disk) < 0 ||
+		store_message_volume(database, &of_files) < 0)
 		return;
 	outbox->disk_look_us = now_us + DISK_LOOK_US;
-	free_bytes = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
+	/* Several hosts have messages in the database alone. Some file systems do not count
+	 * inodes. */
+	if (*db_host(outbox->db) != '\0')
+		of_files = disk;
+	else
+		atomic_store(&outbox->no_inodes, of_files.f_files > 0 && of_files.f_favail == 0);
+	free_bytes = free_bytes_of(&disk);
+	if (free_bytes_of(&of_files) < free_bytes)
+		free_bytes = free_bytes_of(&of_files);
 	room = free_bytes - outbox->conf->outbox.min_free;
 	atomic_store(&outbox->disk_room, room);
 	if (room < 0 && !outbox->disk_full)
@@ -429,6 +445,7 @@ void outbox_state_get(struct outbox *outbox, struct outbox_state *state_r)
 	state_r->bytes = atomic_load(&outbox->account.bytes);
 	state_r->in_hand = in_hand_emails(&outbox->in_hand);
 	state_r->disk_full = atomic_load(&outbox->disk_full);
+	state_r->no_inodes = atomic_load(&outbox->no_inodes);
 	state_r->full = state_r->bytes > max - max / FULL_PART;
 	state_r->crowded = refused_us && clock_monotonic_us() - refused_us < REFUSED_TOLD_US;
 	breaker_state_get(&outbox->breaker, &state_r->breaker);

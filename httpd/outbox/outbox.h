@@ -169,6 +169,7 @@ struct outbox_state {
 	int64_t emails, bytes;
 	int64_t in_hand; /* of the emails: they are being submitted */
 	bool disk_full;  /* new emails would use what outbox.min_free reserves */
+	bool no_inodes;  /* large messages, each of which is a file, cannot be stored */
 	bool full;       /* hardly anything is left of outbox.max_bytes */
 	bool crowded;    /* an email found no room lately, perhaps because of its own company */
 	struct breaker_state breaker;

@@ -53,6 +53,7 @@ struct outbox {
 	int64_t disk_look_us;       /* monotonic: when the disk is checked again */
 	_Atomic int64_t refused_us; /* monotonic: when an email last found no room; 0: never */
 	atomic_bool disk_full;      /* the disk is full, which was logged */
+	atomic_bool no_inodes;      /* for files of large messages */
 	atomic_bool withheld;       /* set by outbox_withhold() */
 	/* Detects that the outbox's thread waits for the CPU longer than it runs. */
 	struct {

@@ -262,6 +262,10 @@ static const struct {
 		.words = "the disk of the store is nearly full",
 		.effect = "emails are answered with 503; those that were taken go out",
 		.hint = "make room on it, or lower outbox.min_free"},
+	[FAULT_INODES] = {.serves = true,
+		.words = "the disk of the store has no inodes left",
+		.effect = "emails with large messages are answered with 503; others go out",
+		.hint = "remove files from it, or move the database to a disk with more inodes"},
 	[FAULT_FULL] = {.words = "the outbox is full",
 		.effect = "emails are answered with 503; those that were taken wait",
 		.hint = "see what waits, and why (postern outbox list), or raise "

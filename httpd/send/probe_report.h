@@ -129,6 +129,7 @@ const char *reader_fault_hint(enum reader_fault fault);
 /* Other faults. Each is set and cleared independently. */
 enum service_fault {
 	FAULT_DISK,     /* the disk of the store is nearly full */
+	FAULT_INODES,   /* the disk of the store has no inodes for the files of large messages */
 	FAULT_FULL,     /* the outbox is nearly full */
 	FAULT_CROWDED,  /* a company has used up its part of the outbox */
 	FAULT_LATE,     /* emails wait for the milter, and are neither paused nor scheduled */

@@ -357,6 +357,8 @@ static void look_at_outbox(const struct prober *prober)
 	outbox_state_get(shared->outbox, &outbox);
 	probe_report_set_fault(shared->probe, FAULT_DISK,
 		outbox.disk_full ? "the disk of the store has less left than outbox.min_free" : "");
+	probe_report_set_fault(shared->probe, FAULT_INODES,
+		outbox.no_inodes ? "the disk of the store has no inodes left" : "");
 	snprintf(cause, sizeof(cause), "the outbox is full: %s emails of %s MiB wait",
 		STR_COUNT(outbox.emails, 0), STR_COUNT(outbox.bytes / (1024 * 1024), 0));
 	probe_report_set_fault(shared->probe, FAULT_FULL, outbox.full ? cause : "");

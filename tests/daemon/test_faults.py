@@ -275,22 +275,59 @@ def test_what_is_told_of_a_disk(own_box, how):
 @pytest.mark.store("sqlite")
 @pytest.mark.submission("smtp")
 def test_no_inodes_on_the_disk_of_the_store(own_box):
-    """Large messages are files of their own, and get 503 however much room is left."""
-    box = own_box()
+    """Large messages are files of their own, and get 503 however much room is left. Others are
+    taken, so a load balancer goes on; monitoring is told."""
+    box = own_box("--set", "submission.probe_interval=1s")
     admin = operator(box)
     for part in ("httpd", "milter", "events"):
         box.stop(part)
     with SmallDisk(box.dir / "store", "1G,nr_inodes=200"):
         for part in ("milter", "events", "httpd"):
             box.start(part)
+        wait_until_good(box, admin)
         assert "disk" not in needs(admin)
+        touched = []
         with pytest.raises(OSError, match="No space left"):
             for n in range(200):
-                (box.dir / "store" / str(n)).touch()
+                touched.append(box.dir / "store" / str(n))
+                touched[-1].touch()
         assert box.httpd().post(new_email()).status_code == 200
         assert box.httpd().post(new_email(3_000_000)).status_code == 503
         need = needs(admin)["disk"]
         assert need["level"] == "problem" and "0% of its inodes" in need["text"]
+        wait_for("/readyz to tell", lambda: "no inodes" in readyz(box).text)
+        assert readyz(box).status_code == 503 and api_status(box) == 200
+        need = needs(admin)["disk_inodes"]
+        assert need["level"] == "problem" and "What to do: remove" in need["text"]
+        assert metric(admin, 'postern_part_up{part="outbox"}') == 0
+        assert len(events(box, "service_fault")) == 1
+        for file in touched[:-1]:
+            file.unlink()
+        wait_until_good(box, admin)
+        assert box.httpd().post(new_email(3_000_000)).status_code == 200
+
+
+@pytest.mark.store("sqlite")
+@pytest.mark.submission("smtp")
+def test_no_room_for_messages_alone(own_box):
+    """The folder of large messages may be on a disk of its own, where the same room stays free."""
+    box = own_box("--set", "submission.probe_interval=1s", "--set", "outbox.min_free=1M")
+    admin = operator(box)
+    assert box.httpd().post(new_email(100_000)).status_code == 200
+    [folder] = (box.dir / "store").glob("*-messages")
+    for part in ("httpd", "milter", "events"):
+        box.stop(part)
+    with SmallDisk(folder, "20M") as disk:
+        for part in ("milter", "events", "httpd"):
+            box.start(part)
+        wait_until_good(box, admin)
+        disk.fill(leave=500_000)
+        wait_for("/readyz to tell", lambda: api_status(box) == 503)
+        assert "the disk of the store is nearly full" in readyz(box).text
+        assert box.httpd().post(new_email()).status_code == 503
+        disk.empty()
+        wait_until_good(box, admin)
+        assert box.httpd().post(new_email(100_000)).status_code == 200
         for part in ("httpd", "milter", "events"):
             box.stop(part)
 

@@ -104,6 +104,13 @@ static int open_folder(const char *database, const char *path, struct err *err)
 	return fd;
 }
 
+int store_message_volume(const char *database, struct statvfs *volume_r)
+{
+	_cleanup_free_ char *folder = folder_of(database);
+
+	return db_file_volume_of(folder, volume_r);
+}
+
 int store_message_write(
 	const char *database, const char *id, const struct buf *message, struct err *err)
 {

@@ -12,6 +12,8 @@
 #ifndef POSTERN_STORE_STORE_MESSAGE_H
 #define POSTERN_STORE_STORE_MESSAGE_H
 
+#include <sys/statvfs.h>
+
 #include "core/base/buf.h"
 #include "core/base/id.h"
 #include "core/base/secret.h"
@@ -44,6 +46,9 @@ int store_message_keep(
 /* Starts the time of retention.messages for the message of an email that was never in the outbox.
  * In the transaction that added it. Returns 0 or -1. */
 int store_message_left(struct db *db, int64_t email, int64_t size, int64_t now_us, struct err *err);
+
+/* Calls statvfs(3) for the folder of the files, or for the one in which it will be made. */
+int store_message_volume(const char *database, struct statvfs *volume_r);
 
 /* Reads the length of a message. Returns 1, 0 if there is none, -1 on error. */
 int store_message_size(struct db *db, const char *id, int64_t *size_r, struct err *err);
