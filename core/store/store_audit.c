@@ -217,7 +217,7 @@ int audit_remove(struct db *db, const struct audit_change *change, int *left, st
 enum walk { WALK_ALL, WALK_COMPANY, WALK_OBJECT, WALKS };
 
 /* The range of entries from which a page is selected; both ends are exclusive. */
-struct span_of {
+struct seq_range {
 	int64_t low;
 	int64_t high;
 	bool cut; /* there are more entries beyond it */
@@ -244,9 +244,9 @@ struct span_of {
 	" LIMIT 1 OFFSET $look"
 /* clang-format on */
 
-/* Limits the span to the first LOOK_MAX entries of the page. Returns 0 or -1. */
-static int cut_span(struct db *db, const struct audit_scope *scope, enum walk walk, bool backwards,
-	struct span_of *span, struct err *err)
+/* Limits the range to the first LOOK_MAX entries of the page. Returns 0 or -1. */
+static int cut_range(struct db *db, const struct audit_scope *scope, enum walk walk, bool backwards,
+	struct seq_range *range, struct err *err)
 {
 	static const char *const sql[WALKS][2] = {
 		[WALK_ALL] = {BOUND("", " DESC"), BOUND("", "")},
@@ -256,7 +256,7 @@ static int cut_span(struct db *db, const struct audit_scope *scope, enum walk wa
 	};
 	int64_t seq = 0;
 	int found = row_number(db, sql[walk][backwards],
-		DB_PARAMS(DB_INT("$low", span->low), DB_INT("$high", span->high),
+		DB_PARAMS(DB_INT("$low", range->low), DB_INT("$high", range->high),
 			DB_INT("$look", LOOK_MAX - 1),
 			DB_GIVEN_TEXT("$company", walk == WALK_COMPANY ? scope->company_id : NULL),
 			DB_GIVEN_TEXT("$object", walk == WALK_OBJECT ? scope->object : NULL)),
@@ -264,11 +264,11 @@ static int cut_span(struct db *db, const struct audit_scope *scope, enum walk wa
 
 	if (found < 0)
 		return -1;
-	span->cut = found > 0;
+	range->cut = found > 0;
 	if (found > 0 && backwards)
-		span->high = seq + 1;
+		range->high = seq + 1;
 	else if (found > 0)
-		span->low = seq - 1;
+		range->low = seq - 1;
 	return 0;
 }
 
@@ -320,7 +320,7 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	static const char sql_last[] = "SELECT id FROM audit WHERE seq = $seq";
 	bool backwards = page_backwards(page);
 	bool narrowed = scope->object || scope->actor || scope->action || scope->since_us;
-	struct span_of span = {.high = INT64_MAX};
+	struct seq_range range = {.high = INT64_MAX};
 	struct audit_list list;
 	struct page_end end;
 	enum walk walk = scope->object ? WALK_OBJECT : WALK_ALL;
@@ -333,15 +333,15 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 	if (cursor)
 		found = row_number(db, sql_cursor,
 			DB_PARAMS(DB_TEXT("$id", cursor), DB_TEXT("$company", scope->company_id)),
-			backwards ? &span.low : &span.high, err);
+			backwards ? &range.low : &range.high, err);
 	if (found != 1)
 		return found;
-	if (narrowed && cut_span(db, scope, walk, backwards, &span, err) < 0)
+	if (narrowed && cut_range(db, scope, walk, backwards, &range, err) < 0)
 		return -1;
 	if (row_list(db,
 		    ROW_LIST(.sql = sql[walk][backwards],
-			    .params = DB_PARAMS(DB_INT("$low", span.low),
-				    DB_INT("$high", span.high), DB_INT("$since", scope->since_us),
+			    .params = DB_PARAMS(DB_INT("$low", range.low),
+				    DB_INT("$high", range.high), DB_INT("$since", scope->since_us),
 				    DB_TEXT("$object", scope->object),
 				    DB_TEXT("$actor", scope->actor),
 				    DB_TEXT("$action", scope->action),
@@ -352,10 +352,10 @@ int store_audit_page(struct db *db, const struct audit_scope *scope, const struc
 		    err) < 0)
 		return -1;
 	/* The next page continues behind the last entry that was looked at. */
-	if (span.cut && !end.more &&
+	if (range.cut && !end.more &&
 		row_text(db, sql_last,
-			DB_PARAMS(DB_INT("$seq", backwards ? span.high - 1 : span.low + 1)), &last,
-			err) < 0) {
+			DB_PARAMS(DB_INT("$seq", backwards ? range.high - 1 : range.low + 1)),
+			&last, err) < 0) {
 		row_list_free(&store_audit_type, list.items, list.n);
 		return -1;
 	}
