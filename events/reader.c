@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/str.h"
 #include "core/store/host/store_log.h"
 #include "events/log_parse.h"
 #include "events/probe_notes.h"

@@ -28,7 +28,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/str.h"
 #include "core/base/thread.h"
 #include "milter/apply.h"
 #include "milter/facts.h"

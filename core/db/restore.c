@@ -27,7 +27,6 @@
 #include "core/base/clock.h"
 #include "core/base/lock_file.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
 #include "core/db/db.h"
 #include "core/db/db_file.h"
 #include "core/db/migrate.h"

@@ -21,7 +21,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/str.h"
 #include "core/base/version.h"
 
 enum {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/base/cidr.h"
-#include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "core/postfix/postconf.h"
 

@@ -15,7 +15,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "core/base/str.h"
 #include "core/db/db_file.h"
 
 /* Usually some hundred results of some hundred bytes; a result about many domains is longer. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/base/str.h"
 #include "core/compose/mime_edit.h"
 #include "core/policy/ticket.h"
 #include "core/report/delivery_report.h"

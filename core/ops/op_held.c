@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/mem.h"
-#include "core/base/str.h"
 #include "core/policy/verdict.h"
 #include "core/store/store_audit.h"
 #include "core/store/host/store_held.h"

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "core/store/row.h"
-
 /* Events are counted by the hour of their occurrence; for a company the hours of the last two days
  * are read. */
 #define RECENT_US (INT64_C(48) * 3600 * 1000000)

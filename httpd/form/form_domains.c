@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "core/address/addr.h"
-#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/ops/op_domain.h"

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "core/base/log.h"
-#include "core/base/mem.h"
 #include "core/base/socket.h"
 #include "core/base/str.h"
 

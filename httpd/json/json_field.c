@@ -9,7 +9,6 @@
 
 #include "core/base/mem.h"
 #include "core/mime/mime_header.h"
-#include "core/store/row.h"
 #include "httpd/admission/json_text.h"
 #include "httpd/admission/request.h"
 #include "httpd/json/json_long.h"

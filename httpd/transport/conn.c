@@ -45,7 +45,6 @@
 #include "core/base/log.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
-#include "core/base/str.h"
 #include "core/conf/conf.h"
 #include "httpd/admission/answer.h"
 #include "httpd/admission/credentials.h"

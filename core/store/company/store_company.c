@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "core/base/str.h"
 #include "core/store/row.h"
 #include "core/store/store_audit.h"
 #include "core/store/company/store_domain.h"

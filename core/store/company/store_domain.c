@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/str.h"
 #include "core/store/store_audit.h"
 #include "core/store/company/store_exemption.h"
 #include "core/store/company/store_key.h"

@@ -9,7 +9,6 @@
 #include <strings.h>
 
 #include "core/base/mem.h"
-#include "core/base/str.h"
 
 /* True if the text contains one of the words, which are separated by blanks, ignoring letter
  * case. */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/secret.h"
-#include "core/base/str.h"
 #include "core/store/row.h"
 
 enum {

@@ -7,7 +7,6 @@
 
 #include "core/base/mem.h"
 #include "core/base/secret.h"
-#include "core/base/str.h"
 #include "core/store/store_audit.h"
 
 static const char *const dialects[] = {[WEBHOOK_JSON] = "json", [WEBHOOK_FORM] = "form"};

@@ -9,7 +9,6 @@
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/base/secret.h"
-#include "core/base/str.h"
 
 static const char *const statuses[] = {
 	[WEBHOOK_PENDING] = "pending",
