@@ -27,13 +27,13 @@
 #include "events/source.h"
 
 enum {
-	PRINT_MAX = 200,
+	FINGERPRINT_MAX = 200,
 	READ_SIZE = 65536,
 	LINE_MAX_BYTES = 65536, /* longer lines are not Postfix's */
 };
 
 /* Identifies a file by its first bytes. */
-struct print {
+struct fingerprint {
 	unsigned len;
 	uint8_t hash[SECRET_HASH_LEN];
 };
@@ -42,19 +42,19 @@ struct source_file {
 	struct source base;
 	char *path;
 	bool once;
-	struct strv rotated;   /* rotated files to read before the current one */
-	size_t rotated_n;      /* how many of them were opened */
-	struct gzip_file *old; /* the rotated file that is being read, */
-	int64_t old_time_us;   /* and its modification time; */
-	int fd;                /* or the current file; -1 if none */
-	struct stat opened;    /* state of fd when it was opened */
-	struct print print;    /* of the file that is being read */
-	char first[PRINT_MAX]; /* the bytes of print */
-	int64_t offset;        /* of the next line */
-	struct buf data;       /* bytes read; the next line begins at used */
-	size_t used;           /* bytes of data already returned as lines */
-	bool at_end;           /* the current file was read to its end once */
-	const char *gap;       /* to be returned next */
+	struct strv rotated;            /* rotated files to read before the current one */
+	size_t rotated_n;               /* how many of them were opened */
+	struct gzip_file *old;          /* the rotated file that is being read, */
+	int64_t old_time_us;            /* and its modification time; */
+	int fd;                         /* or the current file; -1 if none */
+	struct stat opened;             /* state of fd when it was opened */
+	struct fingerprint fingerprint; /* of the file that is being read */
+	char first[FINGERPRINT_MAX];    /* the bytes of the fingerprint */
+	int64_t offset;                 /* of the next line */
+	struct buf data;                /* bytes read; the next line begins at used */
+	size_t used;                    /* bytes of data already returned as lines */
+	bool at_end;                    /* the current file was read to its end once */
+	const char *gap;                /* to be returned next */
 };
 
 static struct source_file *of(struct source *source)
@@ -62,26 +62,26 @@ static struct source_file *of(struct source *source)
 	return CONTAINER_OF(source, struct source_file, base);
 }
 
-static void make_print(const char *bytes, unsigned len, struct print *print_r)
+static void make_fingerprint(const char *bytes, unsigned len, struct fingerprint *fingerprint_r)
 {
-	print_r->len = len;
-	secret_hash(bytes, len, print_r->hash);
+	fingerprint_r->len = len;
+	secret_hash(bytes, len, fingerprint_r->hash);
 }
 
-static bool has_print(const char *bytes, unsigned n, const struct print *print)
+static bool has_fingerprint(const char *bytes, unsigned n, const struct fingerprint *fingerprint)
 {
-	struct print other;
+	struct fingerprint other;
 
-	if (print->len == 0)
+	if (fingerprint->len == 0)
 		return true; /* nothing is known, so every file matches */
-	if (n < print->len)
+	if (n < fingerprint->len)
 		return false;
-	make_print(bytes, print->len, &other);
-	return memcmp(other.hash, print->hash, sizeof(other.hash)) == 0;
+	make_fingerprint(bytes, fingerprint->len, &other);
+	return memcmp(other.hash, fingerprint->hash, sizeof(other.hash)) == 0;
 }
 
 /* Reads the first bytes of a file that may be gzipped. Returns their number, or -1 on error. */
-static long first_bytes(const char *path, char bytes[static PRINT_MAX], bool *gone)
+static long first_bytes(const char *path, char bytes[static FINGERPRINT_MAX], bool *gone)
 {
 	_cleanup_(gzip_file) struct gzip_file *file = NULL;
 	struct err err = ERR_INIT;
@@ -90,13 +90,13 @@ static long first_bytes(const char *path, char bytes[static PRINT_MAX], bool *go
 		*gone |= err.code == ERR_NOT_FOUND;
 		return -1;
 	}
-	return gzip_file_read(file, bytes, PRINT_MAX, NULL);
+	return gzip_file_read(file, bytes, FINGERPRINT_MAX, NULL);
 }
 
 struct candidate {
 	char *path;
 	int64_t time_us; /* modification time */
-	bool same;       /* it has the print that was looked for */
+	bool same;       /* it has the fingerprint that was looked for */
 };
 
 static int by_time(const void *a, const void *b)
@@ -119,8 +119,8 @@ static void free_candidates(struct candidate *all, size_t n)
 }
 
 /* Lists the rotated files. Sets *gone if one of them was renamed or compressed meanwhile. */
-static size_t look_into_folder(const struct source_file *file, const struct print *print,
-	struct candidate **all_r, bool *gone)
+static size_t look_into_folder(const struct source_file *file,
+	const struct fingerprint *fingerprint, struct candidate **all_r, bool *gone)
 {
 	const char *base = strrchr(file->path, '/') + 1;
 	_cleanup_free_ char *folder = mem_dup(file->path, (size_t)(base - file->path));
@@ -130,7 +130,7 @@ static size_t look_into_folder(const struct source_file *file, const struct prin
 	size_t n = 0;
 
 	while (dir && (entry = readdir(dir)) != NULL) {
-		char bytes[PRINT_MAX];
+		char bytes[FINGERPRINT_MAX];
 		struct stat st;
 		long len;
 
@@ -146,7 +146,7 @@ static size_t look_into_folder(const struct source_file *file, const struct prin
 		all[n].path = mem_printf("%s%s", folder, entry->d_name);
 		all[n].time_us = mtime_us(&st);
 		len = first_bytes(all[n].path, bytes, gone);
-		all[n].same = len > 0 && has_print(bytes, (unsigned)len, print);
+		all[n].same = len > 0 && has_fingerprint(bytes, (unsigned)len, fingerprint);
 		n++;
 	}
 	if (dir)
@@ -157,8 +157,8 @@ static size_t look_into_folder(const struct source_file *file, const struct prin
 
 /* Lists the rotated files, oldest first, again until no file has changed its name meanwhile. The
  * caller frees the list. */
-static size_t list_rotated(
-	const struct source_file *file, const struct print *print, struct candidate **all_r)
+static size_t list_rotated(const struct source_file *file, const struct fingerprint *fingerprint,
+	struct candidate **all_r)
 {
 	enum { LOOKS_MAX = 100 };
 	struct candidate *all = NULL;
@@ -168,7 +168,7 @@ static size_t list_rotated(
 	for (int looks = 0; gone && looks < LOOKS_MAX; looks++) {
 		free_candidates(all, n);
 		gone = false;
-		n = look_into_folder(file, print, &all, &gone);
+		n = look_into_folder(file, fingerprint, &all, &gone);
 	}
 	if (n)
 		qsort(all, n, sizeof(*all), by_time);
@@ -185,7 +185,7 @@ static void close_all(struct source_file *file)
 	file->at_end = false;
 	file->offset = 0;
 	file->used = 0;
-	file->print.len = 0;
+	file->fingerprint.len = 0;
 	buf_clear(&file->data);
 }
 
@@ -200,30 +200,31 @@ static int open_rotated(struct source_file *file, const char *path, int64_t offs
 	if (gzip_file_open(path, &file->old, err) < 0)
 		return -1;
 	file->old_time_us = stat(path, &st) == 0 ? mtime_us(&st) : clock_now_us(&clock_system);
-	len = gzip_file_read(file->old, file->first, PRINT_MAX, err);
+	len = gzip_file_read(file->old, file->first, FINGERPRINT_MAX, err);
 	if (len < 0)
 		return -1;
-	make_print(file->first, (unsigned)len, &file->print);
+	make_fingerprint(file->first, (unsigned)len, &file->fingerprint);
 	found = gzip_file_seek(file->old, offset, err);
 	if (found == 1)
 		file->offset = offset;
 	return found;
 }
 
-/* Extends the print of a short file that has grown. Not if the file was truncated and begins
+/* Extends the fingerprint of a short file that has grown. Not if the file was truncated and begins
  * with other bytes now. */
-static void widen_print(struct source_file *file)
+static void widen_fingerprint(struct source_file *file)
 {
-	char bytes[PRINT_MAX];
+	char bytes[FINGERPRINT_MAX];
 	ssize_t n;
 
-	if (file->fd < 0 || file->print.len == PRINT_MAX)
+	if (file->fd < 0 || file->fingerprint.len == FINGERPRINT_MAX)
 		return;
-	n = pread(file->fd, bytes, PRINT_MAX, 0);
-	if (n <= (ssize_t)file->print.len || memcmp(bytes, file->first, file->print.len) != 0)
+	n = pread(file->fd, bytes, FINGERPRINT_MAX, 0);
+	if (n <= (ssize_t)file->fingerprint.len ||
+		memcmp(bytes, file->first, file->fingerprint.len) != 0)
 		return;
 	memcpy(file->first, bytes, (size_t)n);
-	make_print(bytes, (unsigned)n, &file->print);
+	make_fingerprint(bytes, (unsigned)n, &file->fingerprint);
 }
 
 /* Opens the current file, but nothing that has no end or would be waited for, as /dev/stdout.
@@ -242,7 +243,7 @@ static int open_current(struct source_file *file, int64_t offset, struct err *er
 		return err_set(err, ERR_TEMPORARY, "%s: this is no regular file", file->path);
 	}
 	file->offset = offset;
-	widen_print(file);
+	widen_fingerprint(file);
 	return 1;
 }
 
@@ -253,13 +254,13 @@ static bool is_packed(const char *path)
 	return len > 3 && str_eq(path + len - 3, ".gz");
 }
 
-/* Continues in the file with this print. While a file is being compressed it exists twice, and
- * the compressed one is incomplete, so the other is preferred. */
-static int locate(struct source_file *file, const struct print *print, int64_t offset,
+/* Continues in the file with this fingerprint. While a file is being compressed it exists twice,
+ * and the compressed one is incomplete, so the other is preferred. */
+static int locate(struct source_file *file, const struct fingerprint *fingerprint, int64_t offset,
 	const char *gap, struct err *err)
 {
 	struct candidate *all = NULL;
-	size_t n = list_rotated(file, print, &all), found = n;
+	size_t n = list_rotated(file, fingerprint, &all), found = n;
 	const char *path = NULL;
 	int result = 0;
 
@@ -288,30 +289,30 @@ static int locate(struct source_file *file, const struct print *print, int64_t o
 	return result < 0 ? -1 : 0;
 }
 
-static int read_position(const char *position, struct print *print_r, int64_t *offset_r)
+static int read_position(const char *position, struct fingerprint *fingerprint_r, int64_t *offset_r)
 {
-	struct print print = {0};
+	struct fingerprint fingerprint = {0};
 	char hash[2 * SECRET_HASH_LEN + 1];
 	int64_t offset;
 
-	if (sscanf(position, "%" SCNd64 " %u %64s", &offset, &print.len, hash) != 3 ||
-		strlen(hash) != sizeof(hash) - 1 || offset < 0 || print.len > PRINT_MAX)
+	if (sscanf(position, "%" SCNd64 " %u %64s", &offset, &fingerprint.len, hash) != 3 ||
+		strlen(hash) != sizeof(hash) - 1 || offset < 0 || fingerprint.len > FINGERPRINT_MAX)
 		return -1;
-	for (size_t i = 0; i < sizeof(print.hash); i++) {
+	for (size_t i = 0; i < sizeof(fingerprint.hash); i++) {
 		int byte = ascii_hex_pair(hash + 2 * i);
 
 		if (byte < 0)
 			return -1;
-		print.hash[i] = (uint8_t)byte;
+		fingerprint.hash[i] = (uint8_t)byte;
 	}
-	*print_r = print;
+	*fingerprint_r = fingerprint;
 	*offset_r = offset;
 	return 0;
 }
 
 static int open_at(struct source_file *file, const char *position, struct err *err)
 {
-	struct print print;
+	struct fingerprint fingerprint;
 	int64_t offset;
 	int found = open_current(file, 0, err);
 
@@ -319,16 +320,16 @@ static int open_at(struct source_file *file, const char *position, struct err *e
 		return -1;
 	if (position == NULL)
 		return 0;
-	if (read_position(position, &print, &offset) < 0) {
+	if (read_position(position, &fingerprint, &offset) < 0) {
 		file->gap = "cursor_lost";
 		return 0;
 	}
 	if (file->fd >= 0 && file->opened.st_size >= offset &&
-		has_print(file->first, file->print.len, &print)) {
+		has_fingerprint(file->first, file->fingerprint.len, &fingerprint)) {
 		file->offset = offset;
 		return 0;
 	}
-	return locate(file, &print, offset, "cursor_lost", err);
+	return locate(file, &fingerprint, offset, "cursor_lost", err);
 }
 
 /* Reads more bytes. Returns their number, 0 at the end, -1 on error. */
@@ -393,7 +394,7 @@ static bool take_line(struct source_file *file, bool all, struct source_line *li
 static void list_following(struct source_file *file, int64_t written_us)
 {
 	struct candidate *all = NULL;
-	size_t n = list_rotated(file, &file->print, &all);
+	size_t n = list_rotated(file, &file->fingerprint, &all);
 
 	strv_free(&file->rotated);
 	file->rotated_n = 0;
@@ -434,17 +435,17 @@ static int open_following(struct source_file *file, struct err *err)
  * there is more to read, 2 if the file was renamed, 0 if there is nothing yet, -1 on error. */
 static int look_around(struct source_file *file, struct err *err)
 {
-	char bytes[PRINT_MAX];
-	struct print before = file->print;
+	char bytes[FINGERPRINT_MAX];
+	struct fingerprint before = file->fingerprint;
 	struct stat now, open_now;
 	int64_t offset = file->offset;
 	ssize_t n;
 
 	if (fstat(file->fd, &open_now) < 0)
 		return err_set(err, ERR_TEMPORARY, "%s: %s", file->path, strerror(errno));
-	n = pread(file->fd, bytes, PRINT_MAX, 0);
+	n = pread(file->fd, bytes, FINGERPRINT_MAX, 0);
 	if (open_now.st_size < offset + (int64_t)(file->data.len - file->used) ||
-		n < (ssize_t)before.len || !has_print(bytes, (unsigned)n, &before))
+		n < (ssize_t)before.len || !has_fingerprint(bytes, (unsigned)n, &before))
 		return locate(file, &before, offset, "truncated", err) < 0 ? -1 : 1;
 	if (stat(file->path, &now) < 0)
 		return 0;
@@ -495,7 +496,7 @@ static int file_next(struct source *source, struct source_line *line_r, struct e
 			result = open_following(file, err);
 			complete = false;
 		} else {
-			widen_print(file);
+			widen_fingerprint(file);
 			file->at_end = true;
 			result = look_around(file, err);
 			complete = result == 2;
@@ -509,9 +510,9 @@ static void file_position(struct source *source, struct buf *position)
 {
 	struct source_file *file = of(source);
 
-	widen_print(file);
-	buf_printf(position, "%" PRId64 " %u ", file->offset, file->print.len);
-	buf_add_hex(position, file->print.hash, sizeof(file->print.hash));
+	widen_fingerprint(file);
+	buf_printf(position, "%" PRId64 " %u ", file->offset, file->fingerprint.len);
+	buf_add_hex(position, file->fingerprint.hash, sizeof(file->fingerprint.hash));
 }
 
 static void file_free(struct source *source)

@@ -41,28 +41,29 @@ static const struct op_field list_fields[] = {
 static const struct op_field suggest_fields[] = {DOMAIN_FIELD, {0}};
 
 /* An exemption in the form of the store; owns its strings. */
-struct named {
+struct owned_spec {
 	struct exemption_spec spec;
 	char *domain;
 	char *address;
 };
 
-static void named_clear(struct named *named)
+static void owned_spec_clear(struct owned_spec *owned)
 {
-	free(named->domain);
-	free(named->address);
+	free(owned->domain);
+	free(owned->address);
 }
-#define _cleanup_named_ __attribute__((cleanup(named_clear)))
+#define _cleanup_owned_spec_ __attribute__((cleanup(owned_spec_clear)))
 
-/* Converts the input. The caller clears named, also after a failure. Returns 0 or -1. */
-static int read_named(const struct op *op, const char *domain, const struct op_exemption *input,
-	struct named *named, struct err *err)
+/* Converts the input. The caller clears owned, also after a failure. Returns 0 or -1. */
+static int read_spec(const struct op *op, const char *domain, const struct op_exemption *input,
+	struct owned_spec *owned, struct err *err)
 {
-	struct exemption_spec *spec = &named->spec;
+	struct exemption_spec *spec = &owned->spec;
 	_cleanup_addr_ struct addr addr = {0};
 	struct err why = ERR_INIT;
 
-	*named = (struct named){.spec = {.value = input->value, .local = input->local == OP_YES}};
+	*owned = (struct owned_spec){
+		.spec = {.value = input->value, .local = input->local == OP_YES}};
 	while (spec->kind < EXEMPTION_KINDS &&
 		!str_eq(input->kind, store_exemption_kind_name(spec->kind)))
 		spec->kind++;
@@ -73,9 +74,9 @@ static int read_named(const struct op *op, const char *domain, const struct op_e
 		return op_refuse(op, err, "local",
 			"goes with %s: logins and clients name a place already",
 			op->actor == OP_COMMAND ? "--sender" : "a sender");
-	if (addr_domain_normalize(domain, &named->domain, err) < 0)
+	if (addr_domain_normalize(domain, &owned->domain, err) < 0)
 		return -1;
-	spec->domain = named->domain;
+	spec->domain = owned->domain;
 	if (spec->kind != EXEMPT_SENDER)
 		return 0;
 	/* As in the store: without a display name, the domain normalized. */
@@ -83,18 +84,18 @@ static int read_named(const struct op *op, const char *domain, const struct op_e
 		return op_refuse(op, err,
 			op->actor == OP_COMMAND ? store_exemption_kind_name(spec->kind) : "value",
 			"is no address: %s", why.text);
-	spec->value = named->address = addr_spec(&addr);
+	spec->value = owned->address = addr_spec(&addr);
 	return 0;
 }
 
 static int add_given(const struct op *op, const char *domain, const struct op_exemption *input,
 	struct exemption *exemption_r, struct err *err)
 {
-	_cleanup_named_ struct named named;
+	_cleanup_owned_spec_ struct owned_spec owned;
 
-	return read_named(op, domain, input, &named, err) < 0 ||
+	return read_spec(op, domain, input, &owned, err) < 0 ||
 			       store_exemption_add(
-				       op->db, &named.spec, op->now_us, exemption_r, err) < 0
+				       op->db, &owned.spec, op->now_us, exemption_r, err) < 0
 		       ? -1
 		       : 0;
 }
@@ -189,20 +190,20 @@ static int list_exemptions(struct op *op, const void *arg, struct err *err)
 static int remove_one(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_exemption *input = arg;
-	_cleanup_named_ struct named named = {0};
+	_cleanup_owned_spec_ struct owned_spec owned = {0};
 	char id[ID_SIZE];
 	int found;
 
 	memcpy(id, op->id, ID_SIZE);
 	/* The command may give the domain, the kind and the value in the place of an id. */
 	if (input && input->kind) {
-		if (read_named(op, op->object, input, &named, err) < 0)
+		if (read_spec(op, op->object, input, &owned, err) < 0)
 			return -1;
-		found = store_exemption_find(op->db, &named.spec, id, err);
+		found = store_exemption_find(op->db, &owned.spec, id, err);
 		if (found == 0)
 			return err_set(err, ERR_NOT_FOUND, "the %s %s is not exempt for %s",
-				store_exemption_kind_name(named.spec.kind), named.spec.value,
-				named.spec.domain);
+				store_exemption_kind_name(owned.spec.kind), owned.spec.value,
+				owned.spec.domain);
 		if (found < 0)
 			return -1;
 	}

@@ -133,7 +133,7 @@ static int list_outbox(struct op *op, const void *arg, struct err *err)
 }
 
 /* The object of the input, with its display name. */
-struct meant {
+struct pause_object {
 	struct outbox_whose whose;
 	const char *kind;
 	char owner[ID_SIZE]; /* the company's id */
@@ -142,16 +142,16 @@ struct meant {
 	char company_id[ID_SIZE], key_id[ID_SIZE];
 };
 
-static void meant_clear(struct meant *meant)
+static void pause_object_clear(struct pause_object *object)
 {
-	free(meant->name);
-	free(meant->domain);
+	free(object->name);
+	free(object->domain);
 }
-#define _cleanup_meant_ __attribute__((cleanup(meant_clear)))
+#define _cleanup_pause_object_ __attribute__((cleanup(pause_object_clear)))
 
 /* Finds the object. The caller clears it, also after a failure. Returns 0 or -1. */
-static int find_meant(
-	const struct op *op, const struct op_outbox *input, struct meant *meant, struct err *err)
+static int find_object(const struct op *op, const struct op_outbox *input,
+	struct pause_object *object, struct err *err)
 {
 	int given = (input->company_id != NULL) + (input->domain != NULL) + (input->key_id != NULL);
 	int found = 0;
@@ -161,21 +161,21 @@ static int find_meant(
 			op->actor == OP_COMMAND
 				? "one of --company, --domain and --key has to be given"
 				: "one of `company_id`, `domain` and `key_id` has to be given");
-	meant->kind = input->company_id ? "company" : input->domain ? "domain" : "key";
-	if (input->domain && addr_domain_normalize(input->domain, &meant->domain, err) < 0)
+	object->kind = input->company_id ? "company" : input->domain ? "domain" : "key";
+	if (input->domain && addr_domain_normalize(input->domain, &object->domain, err) < 0)
 		return -1;
-	meant->whose.domain = meant->domain;
-	if (input->key_id && id_parse(input->key_id, meant->key_id))
-		meant->whose.key_id = meant->key_id;
-	if (input->company_id && id_parse(input->company_id, meant->company_id))
-		meant->whose.company_id = meant->company_id;
-	if (meant->whose.domain || meant->whose.key_id || meant->whose.company_id)
+	object->whose.domain = object->domain;
+	if (input->key_id && id_parse(input->key_id, object->key_id))
+		object->whose.key_id = object->key_id;
+	if (input->company_id && id_parse(input->company_id, object->company_id))
+		object->whose.company_id = object->company_id;
+	if (object->whose.domain || object->whose.key_id || object->whose.company_id)
 		found = store_pause_owner(
-			op->db, op->company_id, &meant->whose, meant->owner, &meant->name, err);
+			op->db, op->company_id, &object->whose, object->owner, &object->name, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	return err_set(err, ERR_NOT_FOUND, "there is no %s %s", meant->kind,
-		meant->domain   ? meant->domain
+	return err_set(err, ERR_NOT_FOUND, "there is no %s %s", object->kind,
+		object->domain  ? object->domain
 		: input->key_id ? input->key_id
 				: input->company_id);
 }
@@ -183,17 +183,17 @@ static int find_meant(
 static int pause(struct op *op, const void *arg, struct err *err)
 {
 	const struct op_outbox *input = arg;
-	_cleanup_meant_ struct meant meant = {0};
+	_cleanup_pause_object_ struct pause_object object = {0};
 	struct pause pause = {.created_us = op->now_us};
 
-	if (find_meant(op, input, &meant, err) < 0)
+	if (find_object(op, input, &object, err) < 0)
 		return -1;
 	id_new(pause.id);
-	memcpy(pause.company_id, meant.owner, ID_SIZE);
-	memcpy(pause.key_id, meant.key_id, ID_SIZE);
-	pause.kind = mem_strdup(meant.kind);
-	pause.name = mem_strdup(meant.name);
-	pause.domain = mem_strdup(meant.domain);
+	memcpy(pause.company_id, object.owner, ID_SIZE);
+	memcpy(pause.key_id, object.key_id, ID_SIZE);
+	pause.kind = mem_strdup(object.kind);
+	pause.name = mem_strdup(object.name);
+	pause.domain = mem_strdup(object.domain);
 	pause.reason = mem_strdup(input->reason ? input->reason : "");
 	if (store_pause_add(op->db, &pause, err) < 0) {
 		store_pause_clear(&pause);
@@ -205,16 +205,16 @@ static int pause(struct op *op, const void *arg, struct err *err)
 
 static int resume(struct op *op, const void *arg, struct err *err)
 {
-	_cleanup_meant_ struct meant meant = {0};
+	_cleanup_pause_object_ struct pause_object object = {0};
 	struct pause pause;
 	int found;
 
-	if (find_meant(op, arg, &meant, err) < 0)
+	if (find_object(op, arg, &object, err) < 0)
 		return -1;
-	found = store_pause_find(op->db, &meant.whose, &pause, err);
+	found = store_pause_find(op->db, &object.whose, &pause, err);
 	if (found == 0)
 		return err_set(
-			err, ERR_NOT_FOUND, "the %s %s is not paused", meant.kind, meant.name);
+			err, ERR_NOT_FOUND, "the %s %s is not paused", object.kind, object.name);
 	if (found < 0)
 		return -1;
 	found = store_pause_remove(op->db, pause.id, err);
@@ -224,7 +224,7 @@ static int resume(struct op *op, const void *arg, struct err *err)
 
 struct cancel_step {
 	struct op *op;
-	const struct meant *meant;
+	const struct pause_object *object;
 };
 
 static int cancel_step(struct db *db, void *arg, struct err *err)
@@ -232,24 +232,24 @@ static int cancel_step(struct db *db, void *arg, struct err *err)
 	const struct cancel_step *step = arg;
 	struct op *op = step->op;
 	struct outbox_cancel some = {
-		.company_id = step->meant->owner,
-		.domain = step->meant->whose.domain,
-		.key_id = step->meant->whose.key_id,
+		.company_id = step->object->owner,
+		.domain = step->object->whose.domain,
+		.key_id = step->object->whose.key_id,
 		.mark = op->mark,
 		.canceled = json_integer_value(json_object_get(op_more(op), "canceled")),
 	};
-	const struct meant *meant = step->meant;
+	const struct pause_object *object = step->object;
 	int result;
 
 	/* One audit entry for all; each email has its own event. */
 	if (op->mark == 0 && store_audit_add(op->db,
-				     &(struct audit_action){.company_id = meant->owner,
+				     &(struct audit_action){.company_id = object->owner,
 					     .action = "outbox.cancel",
-					     .object_id = *meant->key_id  ? meant->key_id
-							  : meant->domain ? meant->domain
-									  : meant->owner,
-					     .object_name = meant->name,
-					     .after = json_pack("{s:s}", "kind", meant->kind)},
+					     .object_id = *object->key_id  ? object->key_id
+							  : object->domain ? object->domain
+									   : object->owner,
+					     .object_name = object->name,
+					     .after = json_pack("{s:s}", "kind", object->kind)},
 				     err) < 0)
 		return -1;
 	result = store_outbox_cancel_some(db, &some, op->now_us, err);
@@ -262,13 +262,13 @@ static int cancel_step(struct db *db, void *arg, struct err *err)
 
 static int cancel(struct op *op, const void *arg, struct err *err)
 {
-	_cleanup_meant_ struct meant meant = {0};
-	struct cancel_step step = {op, &meant};
+	_cleanup_pause_object_ struct pause_object object = {0};
+	struct cancel_step step = {op, &object};
 
-	if (find_meant(op, arg, &meant, err) < 0)
+	if (find_object(op, arg, &object, err) < 0)
 		return -1;
-	json_object_set_new(op_more(op), "kind", json_string(meant.kind));
-	json_object_set_new(op_more(op), "name", json_string(meant.name));
+	json_object_set_new(op_more(op), "kind", json_string(object.kind));
+	json_object_set_new(op_more(op), "name", json_string(object.name));
 	return db_atomic(op->db, cancel_step, &step, err);
 }
 

@@ -29,7 +29,7 @@ enum { KNOWN_COMPANIES = 4096 }; /* companies whose ids hash to the same index c
 enum { CLIENT_WAIT_S = 900, LOGIN_WAIT_S = 60, CODE_WAIT_S = 900 };
 
 struct tries {
-	uint8_t who[SECRET_HASH_LEN];
+	uint8_t hash[SECRET_HASH_LEN]; /* of the client, the login or both */
 	int n;
 	int64_t last_us;
 	int64_t free_us;
@@ -110,24 +110,24 @@ static bool is_forgotten(const struct tries *tries, int64_t now_us)
 	return tries->n == 0 || now_us - tries->last_us > FORGET_S * INT64_C(1000000);
 }
 
-static struct tries *find_tries(struct set *set, const uint8_t *who)
+static struct tries *find_tries(struct set *set, const uint8_t *hash)
 {
 	for (size_t i = 0; i < SLOTS; i++)
-		if (memcmp(set->slots[i].who, who, SECRET_HASH_LEN) == 0)
+		if (memcmp(set->slots[i].hash, hash, SECRET_HASH_LEN) == 0)
 			return &set->slots[i];
 	return NULL;
 }
 
 /* The slot of who: its own, a new one if there is room, or the shared one. */
-static struct tries *slot_of(struct set *set, const uint8_t *who, int64_t now_us)
+static struct tries *slot_of(struct set *set, const uint8_t *hash, int64_t now_us)
 {
-	struct tries *found = find_tries(set, who);
+	struct tries *found = find_tries(set, hash);
 
 	for (size_t i = 0; i < SLOTS && found == NULL; i++)
 		if (is_forgotten(&set->slots[i], now_us)) {
 			found = &set->slots[i];
 			*found = (struct tries){0};
-			memcpy(found->who, who, SECRET_HASH_LEN);
+			memcpy(found->hash, hash, SECRET_HASH_LEN);
 		}
 	return found ? found : &set->others;
 }
@@ -207,7 +207,7 @@ static void make_known(struct login_throttle *throttle, const struct caller *cal
 		if (slot == NULL || clients->slots[i].last_us < slot->last_us)
 			slot = &clients->slots[i];
 	*slot = (struct tries){.last_us = now_us};
-	memcpy(slot->who, caller->pair, SECRET_HASH_LEN);
+	memcpy(slot->hash, caller->pair, SECRET_HASH_LEN);
 }
 
 /* The count of wrong codes: a known client has its own, all others share one. */
