@@ -29,6 +29,7 @@
 #include "core/base/thread.h"
 
 enum { BATCH_MAX = 512, TRIES_MAX = 5, SHARES_MAX = 64 };
+#define FAILURE_TOLD_US (60 * SECOND_US)
 
 struct commit_outcome {
 	struct commit_job *job;
@@ -63,6 +64,9 @@ struct committer {
 	unsigned callers;         /* that are expected, also while they wait */
 	struct waiter *gathering; /* waits for more jobs before it commits; NULL: none does */
 	struct committer_stats stats;
+	/* Of the last transaction that failed: a kind of job in it, and when (monotonic). */
+	int (*failed_run)(struct db *db, void *arg, struct err *err);
+	int64_t failed_us;
 
 	size_t n;
 	struct commit_outcome batch[BATCH_MAX];
@@ -371,6 +375,27 @@ static void finish_one_by_one(struct committer *committer)
 	}
 }
 
+/* A failure is told until a job of that kind succeeds: others may need no room on a full disk. */
+static void note_end(struct committer *committer, bool committed, const struct err *err)
+{
+	struct committer_stats *stats = &committer->stats;
+
+	stats->jobs += committer->n;
+	stats->commits += committed;
+	stats->failed += !committed;
+	stats->db = *db_counts(committer->db);
+	if (!committed) {
+		snprintf(stats->failure, sizeof(stats->failure), "%s", err->text);
+		committer->failed_run = committer->batch[0].job->run;
+		committer->failed_us = clock_monotonic_us();
+		return;
+	}
+	for (size_t i = 0; i < committer->n; i++)
+		if (committer->batch[i].result >= 0 &&
+			committer->batch[i].job->run == committer->failed_run)
+			stats->failure[0] = '\0';
+}
+
 /* Commits the batch and reports to each job, without the mutex. A job belongs to its owner again as
  * soon as its done() is called. */
 static void finish_batch(struct committer *committer)
@@ -387,12 +412,7 @@ static void finish_batch(struct committer *committer)
 		return;
 	}
 	pthread_mutex_lock(&committer->mutex);
-	committer->stats.jobs += n;
-	committer->stats.commits += committed;
-	committer->stats.failed += !committed;
-	snprintf(committer->stats.failure, sizeof(committer->stats.failure), "%s",
-		committed ? "" : err.text);
-	committer->stats.db = *db_counts(committer->db);
+	note_end(committer, committed, &err);
 	pthread_mutex_unlock(&committer->mutex);
 	for (size_t i = 0; i < n; i++) {
 		/* A copy, because done() may submit and so start a new batch. */
@@ -545,6 +565,8 @@ struct committer_stats committer_stats(struct committer *committer)
 
 	pthread_mutex_lock(&committer->mutex);
 	stats = committer->stats;
+	if (clock_monotonic_us() - committer->failed_us >= FAILURE_TOLD_US)
+		stats.failure[0] = '\0';
 	pthread_mutex_unlock(&committer->mutex);
 	return stats;
 }

@@ -101,12 +101,14 @@ void committer_expect(struct committer *committer, int callers);
 
 /* Statistics since the start. */
 struct committer_stats {
-	uint64_t commits;           /* transactions that were committed */
-	uint64_t failed;            /* transactions that could not be committed */
-	char failure[ERR_TEXT_MAX]; /* why the last transaction failed; "": it succeeded */
-	uint64_t jobs;              /* jobs that were finished, with success or not */
-	uint64_t waiting;           /* jobs that are not in a transaction yet */
-	struct db_counts db;        /* counts of its handle */
+	uint64_t commits; /* transactions that were committed */
+	uint64_t failed;  /* transactions that could not be committed */
+	/* Why a transaction failed within the last minute; "": none did, or a job of that kind has
+	 * succeeded since. */
+	char failure[ERR_TEXT_MAX];
+	uint64_t jobs;       /* jobs that were finished, with success or not */
+	uint64_t waiting;    /* jobs that are not in a transaction yet */
+	struct db_counts db; /* counts of its handle */
 };
 struct committer_stats committer_stats(struct committer *committer);
 

@@ -26,6 +26,7 @@ from harness.raw import RawConnection
 from harness.sandbox import TREE
 from test_admin_live import Stream
 from test_attachments_read import FILES, listed, new_email
+from test_probe import needs, readyz, wait_until_good
 from test_purge import Store
 from test_restarts import Senders, check_all_there, check_delivered_once
 
@@ -119,6 +120,30 @@ def test_what_nobody_waits_for_is_durable(own_box):
         wait_for("requests to be served",
                  lambda: box.httpd().request("GET", "/readyz").status_code == 200)
         assert box.query("SELECT count(*) FROM outbox") == "0"
+
+
+def test_emails_alone_cannot_be_written(own_box):
+    """As on a full disk, when what changes rows still finds room: the overview, /readyz and doctor
+    tell, until an email is taken again."""
+    box = own_box("--store", "postgresql", "--set", "submission.probe_interval=1s")
+    admin = operator(box)
+    wait_until_good(box, admin)
+    box.query(
+        "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device'"
+        " USING ERRCODE = '53100'; END $$;"
+        " CREATE TRIGGER fill BEFORE INSERT ON message EXECUTE FUNCTION fill()")
+    email = {"from": "hello@example.com", "to": "b@dst.test", "text": "x"}
+    assert box.httpd().post(email).status_code == 503
+    # Something else is written meanwhile.
+    assert box.httpd().request("POST", "/api-keys", json={"name": "x"}).status_code == 201
+    need = needs(admin)["store"]
+    assert need["level"] == "problem" and "No space left" in need["text"]
+    assert "the store cannot be read or written" in readyz(box).text
+    box.query("DROP TRIGGER fill ON message")
+    assert box.httpd().post(email).status_code == 200
+    assert "store" not in needs(admin)
+    wait_until_good(box, admin)
 
 
 def reply(box, domain):

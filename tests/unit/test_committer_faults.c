@@ -83,6 +83,34 @@ static int run_and_lose(struct db *db, void *arg, struct err *err)
 	return err_set(err, ERR_TEMPORARY, "gone");
 }
 
+static int run_or_lose(struct db *db, void *arg, struct err *err)
+{
+	const struct commit_item *item = arg;
+
+	return item->bytes ? run_and_lose(db, NULL, err) : 0;
+}
+
+/* What others write says nothing about what could not be written. */
+static void test_failure_is_told(void **state)
+{
+	struct temp_db *temp = *state;
+	struct committer *committer = commit_rig_start(temp);
+	struct commit_item items[2];
+
+	assert_string_equal(committer_stats(committer).failure, "");
+	for (int i = 0; i < 2; i++) {
+		commit_rig_item(&items[i], i);
+		items[i].job.run = run_or_lose;
+		items[i].bytes = i == 0;
+		committer_submit(committer, &items[i].job);
+		/* In the same transaction, or in the next one. */
+		committer_run(committer, commit_rig_run_one, NULL, NULL);
+		assert_int_equal(committer_run(committer, commit_rig_run_one, NULL, NULL), 1);
+		assert_string_equal(committer_stats(committer).failure, i == 0 ? "gone" : "");
+	}
+	committer_free(committer);
+}
+
 static int run_and_lose_silently(struct db *db, void *arg, struct err *err)
 {
 	(void)arg;
@@ -235,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(replaced_file),
 		TEST(full),
+		TEST(failure_is_told),
 		TEST(lost_transaction),
 		TEST(commit_fails),
 		TEST(begin_fails),
