@@ -24,6 +24,8 @@ pytestmark = pytest.mark.scripts
 TYPES = {"TEXT": {"text"}, "INTEGER": {"bigint", "smallint"}, "BLOB": {"bytea"}}
 # Counted in parts there, so that the writers of several hosts do not wait for each other.
 IN_PARTS = {"open_count": "open_count_part"}
+# Removed with their email by a trigger there, instead of a reference, which each row would pay for.
+BY_TRIGGER = {"email_content", "email_recipient", "message", "outbox", "event"}
 MIGRATIONS = """CREATE TABLE schema_migration (version INTEGER NOT NULL PRIMARY KEY,
     name TEXT NOT NULL, applied_us BIGINT NOT NULL);"""
 
@@ -156,8 +158,11 @@ def test_the_tables_have_the_same_keys(server, sqlite):
     for (table,) in sqlite.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
         if table not in IN_PARTS:
-            there = unique.pop(table, set()), refers.pop(table, set())
-            assert there == sqlite_keys(sqlite, table), table
+            own_unique, own_refers = sqlite_keys(sqlite, table)
+            if table in BY_TRIGGER:
+                own_refers = {r for r in own_refers if r[0][1] != "email"}
+            assert unique.pop(table, set()) == own_unique, table
+            assert refers.pop(table, set()) == own_refers, table
     assert {*unique, *refers} == {*IN_PARTS.values()}
 
 
@@ -233,15 +238,21 @@ COUNTED_APART = re.compile(r"INSERT INTO email(_content)? \(")
 
 
 def did(db, text, given, columns):
-    """What a text does to the tables; None for an error."""
+    """What a text does to the tables; or the error."""
     db.execute("BEGIN")
     try:
         db.execute(text.sql, {name[1:]: value for name, value in given.items()}).fetchall()
         return digests(db, columns)
-    except sqlite3.IntegrityError:
-        return None
+    except sqlite3.IntegrityError as error:
+        return str(error)
     finally:
         db.rollback()
+
+
+def is_orphan(text, error):
+    """True if it adds a row of no email, which no caller does."""
+    table = re.match(r"INSERT INTO (\w+)", text.sql)
+    return error == "FOREIGN KEY constraint failed" and table and table[1] in BY_TRIGGER
 
 
 def differing(text, own, there):
@@ -274,9 +285,11 @@ def test_the_writings_do_the_same(server, tmp_path):
     before, differ, change = digests(db, columns), {}, set()
     for (text, given), there in zip(asked, changes(server, "writings", asked, columns)):
         own = did(db, text, given, columns)
-        if own is None or isinstance(there, str):
-            if (own is None) != (isinstance(there, str)):
-                differ[text.name] = text.sql, given, own is None, there if own else ""
+        if is_orphan(text, own):
+            continue
+        if isinstance(own, str) or isinstance(there, str):
+            if not (isinstance(own, str) and isinstance(there, str)):
+                differ[text.name] = text.sql, given, own, there
         elif wrong := differing(text, own, there):
             differ[text.name] = text.sql, given, wrong
         elif own != before:

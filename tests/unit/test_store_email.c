@@ -9,8 +9,11 @@
 
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/db/committer.h"
 #include "core/store/company/store_domain.h"
+#include "core/store/email/store_message.h"
+#include "core/store/outbox/store_outbox.h"
 #include "tests/unit/temp_db.h"
 
 static const char sql_rows[] =
@@ -211,6 +214,42 @@ static void test_both_or_none(void **state)
 	assert_int_equal(store_email_stage(temp->db, &email, NULL), -1);
 	assert_int_equal(temp_db_number(temp->db, sql_rows), 0);
 	store_email_clear(&email);
+}
+
+/* All parts of an email go with it, and those of others stay. */
+static void test_parts_go(void **state)
+{
+	static const char sql_event[] =
+		"INSERT INTO event (seq, key, email, n, domain, kind, attempt, occurred_us, recorded_us,"
+		" source, company_id)"
+		" SELECT seq, $key, seq, 0, domain, 'delivered', 1, 1, 1, 'log', company_id FROM email";
+	static const char sql_parts[] =
+		"SELECT (SELECT count(*) FROM email_content) * 10000"
+		" + (SELECT count(*) FROM email_recipient) * 1000"
+		" + (SELECT count(*) FROM message) * 100"
+		" + (SELECT count(*) FROM outbox) * 10"
+		" + (SELECT count(*) FROM event)";
+	struct buf message = BUF_INIT;
+	struct temp_db *temp = *state;
+	struct email emails[2];
+
+	buf_add_str(&message, "Subject: hi\r\n\r\n");
+	for (int i = 0; i < 2; i++) {
+		stage(temp, 0, &emails[i]);
+		OK(store_message_keep(temp->db, &emails[i], &message, &why));
+		OK(store_outbox_add(temp->db, emails[i].seq, 18, 1, &why));
+	}
+	assert_int_equal(db_change(temp->db, sql_event,
+				 DB_PARAMS(DB_BLOB("$key", "0123456789abcdef", 16)), NULL),
+		2);
+	assert_int_equal(temp_db_number(temp->db, sql_parts), 26222);
+	assert_int_equal(store_email_retract(temp->db, emails[0].ticket, NULL), 1);
+	assert_int_equal(temp_db_number(temp->db, sql_parts), 13111);
+	assert_int_equal(store_email_retract(temp->db, emails[1].ticket, NULL), 1);
+	assert_int_equal(temp_db_number(temp->db, sql_parts), 0);
+	store_email_clear(&emails[0]);
+	store_email_clear(&emails[1]);
+	buf_free(&message);
 }
 
 static void test_retract(void **state)
@@ -467,6 +506,7 @@ int main(void)
 		TEST(no_doubles),
 		TEST(in_committer),
 		TEST(both_or_none),
+		TEST(parts_go),
 		TEST(retract),
 		TEST(nobody),
 		TEST(scope),

@@ -1,0 +1,1 @@
+-- Nothing to do: SQLite looks a reference up in one step, and compiles the conditions of triggers with the statement.
