@@ -301,7 +301,7 @@ def test_the_writings_do_the_same(server, tmp_path):
 def test_events_are_numbered_in_the_order_of_commits(server):
     """The second writer waits for the commit of the first, and goes on behind its number."""
     create(server, "events")
-    lock, = (t.sql for t in all_texts() if t.sql.startswith("UPDATE event_last SET seq = max("))
+    lock, = (t.sql for t in all_texts() if t.sql.startswith("UPDATE event_last SET seq = coalesce("))
     write, = (t for t in all_texts() if t.sql.startswith("UPDATE event_last SET seq = $seq"))
     write = f"PREPARE w ({', '.join(write.params.values())}) AS {write.for_postgresql()};"
     first = server.session("events")

@@ -111,7 +111,7 @@ static int lock_last(struct event_writer *writer, struct err *err)
 {
 	static const char sql_last[] =
 		"UPDATE event_last"
-		" SET seq = max(seq, coalesce((SELECT max(v.seq) FROM event v), 0))"
+		" SET seq = coalesce((SELECT max(v.seq) FROM event v WHERE v.seq > event_last.seq), seq)"
 		" RETURNING seq, recorded_us";
 	struct db_stmt *stmt;
 	int found = db_first(writer->db, sql_last, NULL, &stmt, err);
