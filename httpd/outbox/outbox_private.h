@@ -34,7 +34,6 @@ struct feeder;
 struct hosts;
 struct journal;
 struct log;
-struct probe_report;
 
 /* The bytes of messages in the outbox, in total and by company. Companies whose ids hash to the
  * same slot share a count. Any thread. */
