@@ -298,7 +298,7 @@ int store_message_left(struct db *db, int64_t email, int64_t size, int64_t now_u
 	static const char sql_left[] =
 		"INSERT INTO message_kept (left_us, email, size) VALUES ($now, $email, $size)";
 
-	return db_execute(db, sql_left,
+	return db_post(db, sql_left,
 		DB_PARAMS(DB_INT("$now", now_us), DB_INT("$email", email), DB_INT("$size", size)),
 		err);
 }
