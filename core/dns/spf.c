@@ -6,6 +6,7 @@
  */
 #include "core/dns/spf.h"
 
+#include <arpa/inet.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,32 +56,28 @@ static bool is_within(const struct evaluation *all, const char *other, int64_t b
 	return cidr_list_has_text(&list, all->address);
 }
 
-/* Returns the prefix length of the family in `/24//64`; -1 if none is given. */
-static int64_t bits_of(const char *text, bool is_ipv6)
+/* Reads a prefix length such as `/24`; -1 if the text is empty. */
+static bool read_prefix(const char *text, int64_t max, int64_t *bits_r)
 {
-	const char *ipv6 = strstr(text, "//");
-	_cleanup_free_ char *number = NULL;
-	int64_t bits;
-
-	if (is_ipv6)
-		number = mem_strdup(ipv6 ? ipv6 + 2 : "");
-	else
-		number = mem_dup(text + (*text == '/'), strcspn(text + (*text == '/'), "/"));
-	return str_int(number, 0, 128, &bits) < 0 ? -1 : bits;
+	*bits_r = -1;
+	return *text == '\0' || str_int(text + 1, 0, max, bits_r) == 0;
 }
 
-/* True if the address is in a network such as `192.0.2.0/24` or `2001:db8::/32`. */
-static bool is_in_network(const struct evaluation *all, const char *text)
+/* Matches the address with a network such as `192.0.2.0/24` or `2001:db8::/32`; returns as
+ * match_mechanism(). */
+static enum spf_result match_network(
+	const struct evaluation *all, const char *network, bool is_ipv6)
 {
-	size_t len = strcspn(text, "/");
-	_cleanup_free_ char *address = mem_dup(text, len);
+	const char *prefix = strchrnul(network, '/');
+	_cleanup_free_ char *address = mem_dup(network, (size_t)(prefix - network));
+	struct in6_addr of_either;
 	int64_t bits;
 
-	if (text[len] == '\0')
-		bits = -1;
-	else if (str_int(text + len + 1, 0, 128, &bits) < 0)
-		return false;
-	return is_within(all, address, bits);
+	/* RFC 7208 5.6 */
+	if (inet_pton(is_ipv6 ? AF_INET6 : AF_INET, address, &of_either) != 1 ||
+		!read_prefix(prefix, is_ipv6 ? 128 : 32, &bits))
+		return SPF_PERMERROR;
+	return is_within(all, address, bits) ? SPF_PASS : SPF_NEUTRAL;
 }
 
 /* Evaluates the SPF record of the domain. *record_r gets it if there is exactly one. */
@@ -93,11 +90,18 @@ static enum spf_result match_hosts(
 	struct evaluation *all, const char *target, const char *domain, bool mx)
 {
 	_cleanup_strv_ struct strv hosts = STRV_INIT, addresses = STRV_INIT;
-	const char *bits = strchrnul(target, '/');
+	const char *prefix = strchrnul(target, '/'), *ipv6 = strstr(prefix, "//");
+	_cleanup_free_ char *ipv4 = mem_dup(
+		prefix, ipv6 ? (size_t)(ipv6 - prefix) : strlen(prefix));
 	_cleanup_free_ char *name = *target == ':'
-					    ? mem_dup(target + 1, (size_t)(bits - target) - 1)
+					    ? mem_dup(target + 1, (size_t)(prefix - target) - 1)
 					    : mem_strdup(domain);
+	int64_t ipv4_bits, ipv6_bits;
 
+	/* RFC 7208 5.3 */
+	if (!read_prefix(ipv4, 32, &ipv4_bits) ||
+		!read_prefix(ipv6 ? ipv6 + 1 : "", 128, &ipv6_bits))
+		return SPF_PERMERROR;
 	if (!mx)
 		strv_add(&hosts, name);
 	else if (dns_mx(all->dns, name, &hosts) < 0)
@@ -107,7 +111,7 @@ static enum spf_result match_hosts(
 			return SPF_UNKNOWN;
 	for (size_t i = 0; i < addresses.n; i++)
 		if (is_within(all, addresses.items[i],
-			    bits_of(bits, strchr(addresses.items[i], ':') != NULL)))
+			    strchr(addresses.items[i], ':') ? ipv6_bits : ipv4_bits))
 			return SPF_PASS;
 	return addresses.n == 0 && ++all->voids > VOID_MAX ? SPF_PERMERROR : SPF_NEUTRAL;
 }
@@ -128,7 +132,8 @@ static enum spf_result match_mechanism(
 	if (is_name(term, "all"))
 		return SPF_PASS;
 	if (is_name(term, "ip4") || is_name(term, "ip6"))
-		return term[3] == ':' && is_in_network(all, term + 4) ? SPF_PASS : SPF_NEUTRAL;
+		return term[3] == ':' ? match_network(all, term + 4, term[2] == '6')
+				      : SPF_PERMERROR;
 	if (strchr(term, '%'))
 		return SPF_UNKNOWN;
 	if (!is_name(term, "a") && !is_name(term, "mx") && !is_name(term, "include") &&
