@@ -305,6 +305,8 @@ def test_no_inodes_on_the_disk_of_the_store(own_box):
             file.unlink()
         wait_until_good(box, admin)
         assert box.httpd().post(new_email(3_000_000)).status_code == 200
+        for part in ("httpd", "milter", "events"):
+            box.stop(part)
 
 
 @pytest.mark.store("sqlite")
