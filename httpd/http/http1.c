@@ -229,9 +229,14 @@ static int parse_field(struct span line, struct http_head *head, struct http_fau
 	for (size_t i = 0; i < value.len; i++)
 		if (!is_value_char(value.data[i]))
 			return fail_head(fault, &fault_field);
-	field->value = head->authority.len > 0 && span_is_nocase(field->name, "Host")
-			       ? head->authority
-			       : span_trim(value);
+	field->value = span_trim(value);
+	if (span_is_nocase(field->name, "Host")) {
+		/* Also beside an authority, for evhttp keeps this value. */
+		if (!is_host(field->value))
+			return fail_head(fault, &fault_host);
+		if (head->authority.len > 0)
+			field->value = head->authority;
+	}
 	head->fields_n++;
 	return 0;
 }
@@ -269,12 +274,10 @@ static int check_fields(struct http_head *head, struct http_fault *fault)
 	const struct span *expect = http_head_field(head, "Expect");
 	const struct span *coding = http_head_field(head, "Transfer-Encoding");
 	const struct span *length = http_head_field(head, "Content-Length");
-	const struct span *host = http_head_field(head, "Host");
+	size_t hosts = count_fields(head, "Host");
 
-	if (count_fields(head, "Host") > 1 || (host == NULL && head->minor_version >= 1))
+	if (hosts > 1 || (hosts == 0 && head->minor_version >= 1))
 		return fail_head(fault, &fault_hosts);
-	if (host && !is_host(*host))
-		return fail_head(fault, &fault_host);
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++)
 		if (count_fields(head, single[i]) > 1)
 			return fail_head(fault, &fault_twice);
