@@ -42,7 +42,8 @@ enum probe_finding {
 struct probe_facts {
 	/* From the check before it. */
 	bool postfix_over;  /* Postfix does not run */
-	bool milter_silent; /* the milter does not answer, and EACCES is not the reason */
+	bool milter_silent; /* the milter does not answer, and not for want of rights or file
+			     * descriptors here */
 	bool store_failed;
 	bool blamed; /* main.cf lacks the milter, and the last probe was PROBE_UNASKED, or a
 		      * message would leave this host */

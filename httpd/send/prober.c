@@ -739,7 +739,8 @@ static void on_looked(struct task *task)
 		return;
 	}
 	facts->postfix_over = postfix_run_is_over(worker->shared->run);
-	facts->milter_silent = look->milter && look->milter != EACCES;
+	facts->milter_silent = look->milter && look->milter != EACCES && look->milter != EMFILE &&
+			       look->milter != ENFILE;
 	facts->blamed = lacks_own_list(prober) &&
 			(prober->setup.tickets_leave ||
 				(prober->found == PROBE_UNASKED &&

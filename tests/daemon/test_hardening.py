@@ -134,13 +134,16 @@ def test_no_descriptors_left(own_box, email):
 
 
 def test_no_descriptors_for_a_look_at_events(own_box):
-    """Who cannot look does not say that postern-events has ended."""
-    box = own_box()
+    """Who cannot look does not say that postern-events has ended, nor postern-milter."""
+    box = own_box("--set", "submission.probe_interval=1s")
     pid = box.pid("httpd")
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))
-    wait_for("the log line", lambda: "event=log_not_read" in box.log("httpd"))
+    wait_for("the log lines", lambda: all(
+        f"event={name}" in box.log("httpd") for name in ("log_not_read", "probe_failed")))
     resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
     [line] = [line for line in box.log("httpd").splitlines() if "event=log_not_read" in line]
     assert "postern-events does not run" not in line and "file descriptors" in line
+    failed = [line for line in box.log("httpd").splitlines() if "event=probe_failed" in line]
+    assert "postern-milter" not in failed[0]
     wait_for("the end of it", lambda: "event=log_read_again" in box.log("httpd"))
