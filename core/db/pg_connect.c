@@ -88,13 +88,18 @@ static void begin_connection(struct pg_db *db)
 			values[n++] = o->val;
 		}
 	}
-	/* The options in the admin's URL come last, and so win. */
+	/* A plan is kept until the tables are analyzed again, about a minute. One that was made
+	 * while a table had few rows would read all of it for each email, however many there are by
+	 * then. The options in the admin's URL come last, and so win. */
 	session = mem_printf(
 		"-c jit=off -c default_transaction_isolation=read\\ committed"
 		" -c lock_timeout=%lld -c statement_timeout=%lld"
 		" -c idle_in_transaction_session_timeout=%lld%s %s",
 		limits.lock_ms, limits.run_ms, limits.idle_ms,
-		db->mode == DB_READ ? " -c default_transaction_read_only=on" : "", options);
+		db->mode == DB_READ    ? " -c default_transaction_read_only=on"
+		: db->mode == DB_WRITE ? " -c enable_seqscan=off"
+				       : "",
+		options);
 #define GIVE(name_, value_) (names[n] = (name_), values[n++] = (value_))
 	GIVE("host", item(&db->hosts, db->turn));
 	GIVE("hostaddr", item(&db->hostaddrs, db->turn));

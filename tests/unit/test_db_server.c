@@ -445,6 +445,21 @@ static void test_post_rows_keep_plan(void **state)
 	free(rows.items);
 }
 
+/* Who writes looks rows up by an index, also while there are few. */
+static void test_few_rows_by_index(void **state)
+{
+	static const char sql_plan[] = "EXPLAIN SELECT name FROM item WHERE id = 1";
+	struct temp_db *temp = *state;
+	_cleanup_(db) struct db *writer = NULL;
+	_cleanup_free_ char *plan = NULL;
+
+	ONLY_SERVER(state);
+	OK(db_exec(temp->db, "INSERT INTO item (name) VALUES ('a'); ANALYZE item", &why));
+	OK(db_open(temp->name, DB_WRITE, &writer, &why));
+	plan = temp_db_text(writer, sql_plan);
+	assert_non_null(strstr(plan, "Index Scan"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, item_db_setup, temp_db_teardown)
 
 int main(void)
@@ -464,6 +479,7 @@ int main(void)
 		TEST(read_ahead_inside),
 		TEST(read_ahead_hangs),
 		TEST(post_rows_keep_plan),
+		TEST(few_rows_by_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
