@@ -418,10 +418,11 @@ class Tls:
         self.box = box
         self.address = f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
         self.data = box.dir / "pg/data"
+        curve = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
         for ca in ("ca", "other"):
-            self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+            self.openssl("req", "-x509", "-newkey", *curve, "-nodes", "-days", "2", "-subj",
                          f"/CN={ca}", "-keyout", box.dir / f"{ca}.key", "-out", box.dir / f"{ca}.pem")
-        self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=db.test", "-keyout",
+        self.openssl("req", "-newkey", *curve, "-nodes", "-subj", "/CN=db.test", "-keyout",
                      self.data / "server.key", "-out", box.dir / "server.csr")
         self.openssl("x509", "-req", "-days", "2", "-in", box.dir / "server.csr", "-CA",
                      box.dir / "ca.pem", "-CAkey", box.dir / "ca.key", "-CAcreateserial", "-out",
