@@ -455,8 +455,11 @@ static int change_key_message(const struct eom *eom, const struct email *email, 
 
 	if (put_trace(eom, email->id, err) < 0)
 		return -1;
-	for (size_t i = 0; i < OWN_FIELDS; i++)
+	for (size_t i = 0; i < OWN_MAILGUN; i++)
 		if (remove_fields(eom, session_own_names[i], message->own[i].values.n, err) < 0)
+			return -1;
+	for (size_t i = 0; i < message->own[OWN_MAILGUN].values.n; i++)
+		if (remove_fields(eom, message->own[OWN_MAILGUN].values.items[i], 1, err) < 0)
 			return -1;
 	if ((!message->has_message_id &&
 		    add_field(eom, "Message-ID", email->message_id, err) < 0) ||

@@ -88,6 +88,7 @@ const char *const session_own_names[OWN_FIELDS] = {
 	[OWN_TAG] = TAG_FIELD,
 	[OWN_NAMED_TAG] = TAG_NAMED_FIELD,
 	[OWN_VARIABLES] = TAG_META_FIELD,
+	[OWN_MAILGUN] = "X-Mailgun-*",
 };
 
 /* What Mailgun does on these fields over SMTP changes who gets what, and when. */
@@ -282,7 +283,7 @@ static void copy_field(struct milter_session *session, const char *name, const c
 {
 	struct session_message *message = &session->message;
 
-	for (size_t i = 0; i < OWN_FIELDS; i++)
+	for (size_t i = 0; i < OWN_MAILGUN; i++)
 		if (is_field(name, session_own_names[i])) {
 			add_one_of(&message->own[i], value, SESSION_OWN_FIELDS, SESSION_OWN_BYTES);
 			return;
@@ -290,6 +291,13 @@ static void copy_field(struct milter_session *session, const char *name, const c
 	for (size_t i = 0; i < ARRAY_SIZE(unsupported_names); i++)
 		if (is_field(name, unsupported_names[i]) && asks(value))
 			message->unsupported = unsupported_names[i];
+	if (str_starts_nocase(name, "X-Mailgun-")) {
+		_cleanup_free_ char *trimmed = str_trim(name, strlen(name));
+
+		add_one_of(
+			&message->own[OWN_MAILGUN], trimmed, SESSION_OWN_FIELDS, SESSION_OWN_BYTES);
+		return;
+	}
 	if (is_field(name, TICKET_TRACE_FIELD) || is_field(name, TICKET_NONCE_FIELD) ||
 		message->no_room)
 		return;

@@ -63,6 +63,7 @@ enum session_own {
 	OWN_TAG,
 	OWN_NAMED_TAG,
 	OWN_VARIABLES,
+	OWN_MAILGUN, /* other fields X-Mailgun-*: their names, since their values do not matter */
 	OWN_FIELDS
 };
 extern const char *const session_own_names[OWN_FIELDS];

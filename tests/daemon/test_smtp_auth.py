@@ -285,6 +285,7 @@ def test_tags(box, to):
     more = (
         "X-Mailgun-Tag: =?utf-8?q?gr=C3=BC=C3=9Fe?=\r\nx-mailgun-tag: second\r\n"
         "Resend-Tag: kind=welcome,\r\n team=a1\r\nX-Mailgun-Variables: {\"order\": 7}\r\n"
+        "X-Mailgun-Track: yes\r\nX-Mailgun-Drop-Message: no\r\nx-mailgun-track : htmlonly\r\n"
     )
     session = login(box)
     message_id, data = new_message(to, more=more)
@@ -300,6 +301,7 @@ def test_tags(box, to):
     ) == '{"order":7}'
     head = box.sink.find(to=to).raw.split(b"\n\n")[0].lower()
     assert b"x-mailgun" not in head and b"resend-tag" not in head and b"team=a1" not in head
+    assert "mailgun" not in box.cli("email", "raw", row["id"])["message"].lower()
     for more, words in (
         ("X-Mailgun-Tag:\r\n", "The field X-Mailgun-Tag must"),
         ("Resend-Tag: no\r\n", "The field Resend-Tag must have the form name=value"),

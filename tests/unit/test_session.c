@@ -260,6 +260,7 @@ static void test_copy(void **state)
 		session_header(session, "From", "a@x.test");
 		session_header(session, "idempotency-key", "k");
 		session_header(session, "X-Mailgun-Tag", "t");
+		session_header(session, "x-mailgun-track ", "no");
 		session_header(session, "X-Postern-Email-Id", "x");
 		session_header(session, "Subject", "one\n two");
 		for (size_t at = 0; at < sizeof(body) - 1; at += piece)
@@ -269,6 +270,9 @@ static void test_copy(void **state)
 		assert_string_equal(buf_str(&session->message.copy), wanted);
 		assert_int_equal(session->message.own[OWN_IDEMPOTENCY].values.n, 1);
 		assert_int_equal(session->message.own[OWN_TAG].values.n, 1);
+		assert_int_equal(session->message.own[OWN_MAILGUN].values.n, 1);
+		assert_string_equal(
+			session->message.own[OWN_MAILGUN].values.items[0], "x-mailgun-track");
 		assert_true(room.held > 0);
 		session_reset(session);
 		assert_int_equal(room.held, 0);
