@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from .crash import workers_of
 from .httpd import Httpd
 from .postgresql import programs
 from .sink import Sink
@@ -388,9 +389,12 @@ class Sandbox:
         os.utime(self.dir / "postfix/main.cf", (10**9, 10**9))
 
     def reload_postfix(self):
-        """As `postfix reload` does, without the dozen processes that it starts to look at the queue."""
+        """As `postfix reload` does, without the dozen processes that it starts to look at the queue.
+        What sendmail(1) submits from now on is not taken by the pickup(8) of before."""
         self._age_main_cf()
+        before = set(workers_of(self, "pickup"))
         os.kill(int((self.dir / "queue/pid/master.pid").read_text()), signal.SIGHUP)
+        wait_for("the end of pickup", lambda: before.isdisjoint(workers_of(self, "pickup")))
 
     def set(self, section, name, value):
         """Changes postern.conf; takes effect at a reload or restart."""
