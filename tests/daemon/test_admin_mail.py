@@ -6,21 +6,17 @@ import signal
 
 import pytest
 from harness import wait_for
-from harness.admin import Admin, by_token, operator
+from harness.admin import Admin, Tenant, operator
 from harness.deliveries import Deliveries, address
 from harness.sandbox import unique
 from harness.submit import plain
 
 
-class Tenant:
-    """A company with an active domain and a key, its owner and a viewer."""
+class Sender(Tenant):
+    """It has a key, too, and sends."""
 
     def __init__(self, box):
-        self.id = box.company()
-        self.domain = unique("d") + ".example"
-        box.cli("domain", "add", self.domain, "--company", self.id, "--policy", "exclusive")
-        self.owner = by_token(box, unique("owner"), self.id)
-        self.viewer = by_token(box, unique("viewer"), self.id, "viewer")
+        super().__init__(box)
         made = self.owner.ok("POST", "/admin/keys", 201, json={"name": unique("key")})
         self.key_id = made["id"]
         self.httpd = box.httpd(made["token"])
@@ -42,12 +38,12 @@ def admin(box):
 
 @pytest.fixture
 def tenant(box):
-    return Tenant(box)
+    return Sender(box)
 
 
 @pytest.fixture
 def stranger(box):
-    return Tenant(box)
+    return Sender(box)
 
 
 def queue_id_of(box, email_id):

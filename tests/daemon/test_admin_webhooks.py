@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 from harness import wait_for
-from harness.admin import by_token, operator
+from harness.admin import Tenant, operator
 from harness.receiver import Receiver
 from harness.sandbox import unique
 
@@ -27,14 +27,6 @@ def receiver():
     yield make
     for one in made:
         one.close()
-
-
-class Tenant:
-    def __init__(self, box):
-        self.id = box.company()
-        self.domain = box.domain(self.id)
-        self.owner = by_token(box, unique("owner"), self.id)
-        self.viewer = by_token(box, unique("viewer"), self.id, "viewer")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from harness import wait_for
 from harness.clock import Clock
 from harness.receiver import Receiver
-from harness.sandbox import METHOD, SANITIZED, unique
+from harness.sandbox import METHOD, SANITIZED, new_email
 from test_outbox import put
 from test_restarts import check_all_there, check_delivered_once
 from test_scheduled import check_in_time
@@ -37,12 +37,9 @@ def box(own_box, clock, sendmail):
     return box
 
 
-def new_email(clock=None, due_in=None):
-    email = {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x"}
-    if due_in is not None:
-        at = datetime.datetime.fromtimestamp(clock.now() + due_in, datetime.timezone.utc)
-        email["scheduled_at"] = at.isoformat()
-    return email
+def email_due(clock, seconds):
+    at = datetime.datetime.fromtimestamp(clock.now() + seconds, datetime.timezone.utc)
+    return new_email(scheduled_at=at.isoformat())
 
 
 def events_of(box, *emails):
@@ -52,7 +49,7 @@ def events_of(box, *emails):
 def test_steps_of_an_hour(box, clock):
     """Forward: exactly the emails that are then due are sent. Back: emails that were
     not due wait for their time, and so do new ones."""
-    emails = [new_email(clock, due_in) for due_in in (HOUR / 2, 2 * HOUR, 24 * HOUR)]
+    emails = [email_due(clock, due_in) for due_in in (HOUR / 2, 2 * HOUR, 24 * HOUR)]
     soon, later, tomorrow = (box.httpd().send(email) for email in emails)
     clock.step(HOUR)
     check_all_there(box, {emails[0]["to"]: soon})
@@ -60,7 +57,7 @@ def test_steps_of_an_hour(box, clock):
     assert events_of(box, later, tomorrow) == ["scheduled"] * 2
     clock.step(-HOUR)
     wait_for("the step to be seen", lambda: "event=clock_put_back" in box.log("httpd"))
-    fresh = [new_email(clock, 3), new_email()]
+    fresh = [email_due(clock, 3), new_email()]
     sent = {email["to"]: box.httpd().send(email) for email in fresh}
     check_all_there(box, sent)
     check_in_time(box, sent[fresh[0]["to"]])
@@ -76,14 +73,14 @@ def test_steps_of_an_hour(box, clock):
 def test_its_time_comes_again(box, clock):
     """An email that was sent is not sent again when the clock is put back before its
     time, across a restart of httpd."""
-    email = new_email(clock, 2)
+    email = email_due(clock, 2)
     email_id = box.httpd().send(email)
     assert box.sink.find(to=email["to"])
     wait_for("the outbox to be empty", lambda: box.query("SELECT count(*) FROM outbox") == "0")
     clock.step(-HOUR)
     with clock.preloaded():
         box.restart("httpd")
-    other = new_email(clock, 2)
+    other = email_due(clock, 2)
     check_all_there(box, {other["to"]: box.httpd().send(other)})
     assert events_of(box, email_id)[0] in ("sent", "delivered")
     check_delivered_once(box, [email["to"], other["to"]])
@@ -97,7 +94,7 @@ def test_put_off(box, clock, sendmail, step):
         box.stop("postfix")
     else:
         put(sendmail, "/bin/false")
-    emails = [new_email() for _ in range(3)] + [new_email(clock, 1)]
+    emails = [new_email() for _ in range(3)] + [email_due(clock, 1)]
     sent = {email["to"]: box.httpd().send(email) for email in emails}
     wait_for("the breaker", lambda: "event=submission_paused" in box.log("httpd"))
     clock.step(step)
@@ -120,7 +117,7 @@ def test_webhooks(own_box, clock, running):
     box = own_box(parts=["webhook"])
     company = box.company()
     httpd = box.httpd(box.new_key(company)["token"])
-    email = {**new_email(), "from": f"a@{box.domain(company)}"}
+    email = new_email(box.domain(company))
     clock.step(365 * 24 * HOUR)
     with clock.preloaded():
         box.restart("webhook")

@@ -14,7 +14,7 @@ from harness import wait_for
 from harness.admin import operator
 from harness.crash import FailAt, died, kill_all, master_of, workers_of
 from harness.httpd import check_problem
-from harness.sandbox import METHOD, unique
+from harness.sandbox import METHOD, new_email, unique
 from test_doctor import doctor, fault, faults
 from test_probe import api_status, events, metric, needs, postfix, readyz, wait_until_good
 from test_restarts import Senders, check_all_there, check_delivered_once
@@ -77,10 +77,6 @@ def test_log_of_postfix_is_stuck(own_box):
     check_delivered_once(box, senders.sent, postfix_stopped=True)
 
 
-def new_email(size=1):
-    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x" * size}
-
-
 class SmallDisk:
     """Puts a directory of the stopped sandbox on a disk of its own."""
 
@@ -124,7 +120,7 @@ def send_until_refused(box, size, most=200):
     httpd = box.httpd()
     sent = {}
     for _ in range(most):
-        email = new_email(size)
+        email = new_email(text="x" * size)
         answer = httpd.post(email)
         if answer.status_code != 200:
             return sent, answer
@@ -292,7 +288,7 @@ def test_no_inodes_on_the_disk_of_the_store(own_box):
                 touched.append(box.dir / "store" / str(n))
                 touched[-1].touch()
         assert box.httpd().post(new_email()).status_code == 200
-        assert box.httpd().post(new_email(3_000_000)).status_code == 503
+        assert box.httpd().post(new_email(text="x" * 3_000_000)).status_code == 503
         need = needs(admin)["disk"]
         assert need["level"] == "problem" and "0% of its inodes" in need["text"]
         wait_for("/readyz to tell", lambda: "no inodes" in readyz(box).text)
@@ -304,7 +300,7 @@ def test_no_inodes_on_the_disk_of_the_store(own_box):
         for file in touched[:-1]:
             file.unlink()
         wait_until_good(box, admin)
-        assert box.httpd().post(new_email(3_000_000)).status_code == 200
+        assert box.httpd().post(new_email(text="x" * 3_000_000)).status_code == 200
         for part in ("httpd", "milter", "events"):
             box.stop(part)
 
@@ -315,7 +311,7 @@ def test_no_room_for_messages_alone(own_box):
     """The folder of large messages may be on a disk of its own, where the same room stays free."""
     box = own_box("--set", "submission.probe_interval=1s", "--set", "outbox.min_free=1M")
     admin = operator(box)
-    assert box.httpd().post(new_email(100_000)).status_code == 200
+    assert box.httpd().post(new_email(text="x" * 100_000)).status_code == 200
     [folder] = (box.dir / "store").glob("*-messages")
     for part in ("httpd", "milter", "events"):
         box.stop(part)
@@ -329,7 +325,7 @@ def test_no_room_for_messages_alone(own_box):
         assert box.httpd().post(new_email()).status_code == 503
         disk.empty()
         wait_until_good(box, admin)
-        assert box.httpd().post(new_email(100_000)).status_code == 200
+        assert box.httpd().post(new_email(text="x" * 100_000)).status_code == 200
         for part in ("httpd", "milter", "events"):
             box.stop(part)
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from harness import wait_for
-from harness.sandbox import STORE, unique
+from harness.sandbox import STORE, new_email, unique
 from harness.submit import by_sendmail
 
 # What takes the milter out, whichever way mail is submitted.
@@ -63,8 +63,7 @@ def send(box, n):
     to = {}
     with NotInCharge(box):
         for start in range(0, n, 100):
-            emails = [{"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x"}
-                      for _ in range(start, min(n, start + 100))]
+            emails = [new_email() for _ in range(start, min(n, start + 100))]
             answer = box.httpd().batch(emails)
             assert answer.status_code == 200, answer.text
             ids = [item["id"] for item in answer.json()["data"]]

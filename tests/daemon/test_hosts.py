@@ -21,7 +21,7 @@ from harness.documented import section_of
 from harness.httpd import Httpd
 from harness.postgresql import Standby
 from harness.receiver import Receiver
-from harness.sandbox import accepts, free_port, unique
+from harness.sandbox import accepts, free_port, new_email, unique
 from harness.submit import plain
 from test_metrics import read
 from test_restarts import queue_ids
@@ -84,10 +84,6 @@ def hosts(request):
             host.close()
 
 
-def email():
-    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x"}
-
-
 def states(host):
     """Of all hosts, by name; nothing while the database of a busy machine is slow. By HTTP, since
     tests that wait ask again and again."""
@@ -111,7 +107,7 @@ def test_every_host_has_every_email(hosts):
     to when that is known."""
     sent = {}
     for host in hosts:
-        one = email()
+        one = new_email()
         sent[host.httpd().send(one)] = (host, one["to"])
     for email_id, (owner, to) in sent.items():
         owner.sink.find(to=to)
@@ -145,7 +141,7 @@ def test_link_to_an_attachment(hosts):
     """Leads to it at every host, and so does the message, though it is large."""
     content = os.urandom(100_000)
     files = [{"filename": "a.bin", "content": base64.b64encode(content).decode()}]
-    sent = hosts[0].httpd().send({**email(), "attachments": files})
+    sent = hosts[0].httpd().send(new_email(attachments=files))
     [listed] = hosts[1].httpd().request("GET", f"/emails/{sent}/attachments").json()["data"]
     path = urlsplit(listed["download_url"]).path
     for host in hosts:
@@ -177,7 +173,7 @@ def fill_outbox(host, n):
     host.kill_postfix()
     sent = {}
     while len(sent) < n:
-        batch = [email() for _ in range(min(50, n - len(sent)))]
+        batch = [new_email() for _ in range(min(50, n - len(sent)))]
         answer = host.httpd().batch(batch)
         assert answer.status_code == 200, answer.text
         for one, made in zip(batch, answer.json()["data"]):
@@ -200,10 +196,10 @@ def test_host_dies_with_a_full_outbox(hosts, which, removed):
     dead = hosts[which]
     others = [host for host in hosts if host is not dead]
     sent = fill_outbox(dead, 60)
-    scheduled = {**email(), "scheduled_at": "in 1 day"}
+    scheduled = new_email(scheduled_at="in 1 day")
     later = dead.httpd().send(scheduled)
     content = base64.b64encode(os.urandom(700_000)).decode()
-    large = {**email(), "attachments": [{"filename": "a.bin", "content": content}]}
+    large = new_email(attachments=[{"filename": "a.bin", "content": content}])
     sent[dead.httpd().send(large)] = large["to"]
     dead.kill_daemons()
     own = recorded(dead, sent)
@@ -225,7 +221,7 @@ def test_host_dies_with_a_full_outbox(hosts, which, removed):
     wait_for("the host to be well", lambda: states(others[0]).get(dead.name) == "well")
     dead.flush()
     wait_for("its maildrop to be empty", lambda: dead.waiting() == 0)
-    new = email()
+    new = new_email()
     dead.httpd().send(new)
     dead.sink.find(to=new["to"])
     wait_for("the large one", lambda: deliveries(hosts, large["to"]))
@@ -251,7 +247,7 @@ def test_host_stands_still(hosts):
         os.kill(still.pid("httpd"), signal.SIGCONT)
         still.start("postfix")
     wait_for("the log to say so", lambda: "outbox_was_taken_over" in still.log("httpd"))
-    new = email()
+    new = new_email()
     still.httpd().send(new)
     wait_for("the new one to be delivered", lambda: deliveries(hosts, new["to"]))
     for to in sent.values():
@@ -262,7 +258,7 @@ def test_host_stands_still(hosts):
 def test_idempotency_key(hosts):
     """One email, whoever is asked, at the same time or later."""
     for _ in range(10):
-        one, key = email(), {"Idempotency-Key": unique("key")}
+        one, key = new_email(), {"Idempotency-Key": unique("key")}
         answers = []
 
         def post(host):
@@ -303,7 +299,7 @@ def test_each_webhook_event_is_sent_once(hosts, endpoint):
     made = hook(hosts[0], endpoint)
 
     def send(n):
-        return {host.httpd().send(email()) for host in hosts for _ in range(n)}
+        return {host.httpd().send(new_email()) for host in hosts for _ in range(n)}
 
     def told(ids):
         return ids <= {one.event["data"]["email_id"] for one in list(endpoint.deliveries)}
@@ -362,7 +358,7 @@ class Clients:
         for _ in range(random.randrange(len(self.hosts))):
             next(clients)
         while not self.stopping.is_set() and not self.broken:
-            self._send(email(), clients)
+            self._send(new_email(), clients)
             self.stopping.wait(0.3)
 
     def _send(self, one, clients):

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from harness import Sandbox, wait_for
 from harness.admin import operator
-from harness.sandbox import METHOD, unique
+from harness.sandbox import METHOD, new_email, unique
 from harness.submit import ticket_address, ticket_of
 from test_restarts import look_at_once
 
@@ -79,10 +79,6 @@ WAYS_OUT = {
     "transport for all": ["default_transport=smtp", "transport_maps={map}, static:smtp:{sink}"],
     "relayhost that rejects": ["default_transport=smtp", "relayhost=[127.0.0.1]:1"],
 }
-
-
-def new_email(**fields):
-    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x", **fields}
 
 
 def queue(box):

@@ -45,14 +45,10 @@ import pytest
 from harness import wait_for
 from harness.form import FormClient
 from harness.httpd import check_problem
-from harness.sandbox import METHOD, unique
+from harness.sandbox import METHOD, new_email, unique
 from test_restarts import Senders, check_all_there, check_delivered_once
 
 LARGE = base64.b64encode(os.urandom(300_000)).decode()
-
-
-def new_email(**fields):
-    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x", **fields}
 
 
 def large_email():

@@ -7,14 +7,10 @@ import time
 import pytest
 from harness import wait_for
 from harness.admin import by_token, operator
-from harness.sandbox import unique
+from harness.sandbox import new_email, unique
 from test_doctor import doctor as findings
 from test_metrics import read as read_metrics
 from test_restarts import check_all_there, check_delivered_once
-
-
-def new_email(domain="example.com", **fields):
-    return {"from": f"hello@{domain}", "to": unique("to") + "@dst.test", "text": "x", **fields}
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import pytest
 import requests
 from harness import wait_for
 from harness.crash import KillAt, kill_all, kill_postfix, workers_of
-from harness.sandbox import unique
+from harness.sandbox import new_email, unique
 from test_restarts import check_all_there, check_delivered_once
-from test_smtp import new_email
 
 pytestmark = pytest.mark.submission("smtp")
 

@@ -11,14 +11,10 @@ from harness import wait_for
 from harness.form import File, queued_id
 from harness.httpd import check_problem
 from harness.receiver import Receiver
-from harness.sandbox import unique
+from harness.sandbox import new_email, unique
 from test_restarts import check_all_there, check_delivered_once
 
 UNKNOWN_ID = "3c0d6a52-6c7b-4a0a-9b1c-2b5b7f5a8f11"
-
-
-def new_email(**fields):
-    return {"from": "hello@example.com", "to": unique("to") + "@dst.test", "text": "x", **fields}
 
 
 def in_seconds(n):

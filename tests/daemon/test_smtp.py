@@ -8,17 +8,12 @@ import pytest
 from harness import wait_for
 from harness.crash import kill_all, workers_of
 from harness.httpd import check_problem
-from harness.sandbox import unique
+from harness.sandbox import new_email, unique
 from test_restarts import (
     Senders, check_all_there, check_delivered_once, check_nobody_noticed,
 )
 
 pytestmark = pytest.mark.submission("smtp")
-
-
-def new_email(**fields):
-    to = unique("to") + "@dst.test"
-    return {"from": "hello@example.com", "to": to, "text": "x", **fields}
 
 
 def in_queue(box):

@@ -10,6 +10,7 @@ import time
 import requests
 
 from .contract import Contract
+from .sandbox import unique
 
 
 class Admin:
@@ -123,3 +124,13 @@ def by_token(box, login, company=None, role="owner"):
     words = ["--company", company] if company else []
     box.cli("user", "add", login, "--no-password", "--role", role, *words)
     return Admin(box, box.cli("token", "create", login, "--name", "test")["token"])
+
+
+class Tenant:
+    """A company with a domain, its owner and a viewer."""
+
+    def __init__(self, box):
+        self.id = box.company()
+        self.domain = box.domain(self.id)
+        self.owner = by_token(box, unique("owner"), self.id)
+        self.viewer = by_token(box, unique("viewer"), self.id, "viewer")

@@ -50,6 +50,11 @@ def unique(word="x"):
     return f"{word}-{secrets.token_hex(6)}"
 
 
+def new_email(domain="example.com", **fields):
+    """A small email of the domain to a recipient of its own, with further fields or others."""
+    return {"from": f"hello@{domain}", "to": unique("to") + "@dst.test", "text": "x", **fields}
+
+
 # Of tools/sandbox: ports that somebody has, also while nobody listens there.
 CLAIMS = Path("/run/postern-sandbox")
 
