@@ -94,7 +94,7 @@ def test_put_off(box, clock, sendmail, step):
         box.stop("postfix")
     else:
         put(sendmail, "/bin/false")
-    emails = [new_email() for _ in range(3)] + [email_due(clock, 1)]
+    emails = [new_email() for _ in range(3)] + [email_due(clock, 20)]
     sent = {email["to"]: box.httpd().send(email) for email in emails}
     wait_for("the breaker", lambda: "event=submission_paused" in box.log("httpd"))
     clock.step(step)

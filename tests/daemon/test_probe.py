@@ -170,8 +170,11 @@ def read_only(box):
 @contextmanager
 def queue_manager_suspended(box):
     master = (box.dir / "queue/pid/master.pid").read_text().strip()
-    pid = int(subprocess.run(["pgrep", "-P", master, "-x", "qmgr"], check=True, text=True,
-                             capture_output=True, timeout=60).stdout)
+    # master(8) has just started it, or is about to.
+    (pid,) = wait_for("the queue manager", lambda: subprocess.run(
+        ["pgrep", "-P", master, "-x", "qmgr"], text=True, capture_output=True,
+        timeout=60).stdout.split())
+    pid = int(pid)
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
