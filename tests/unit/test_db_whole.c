@@ -22,10 +22,14 @@ static void test_version(void **state)
 	struct temp_db *temp = *state;
 	_cleanup_(db) struct db *read = NULL;
 	int64_t first, same, other;
+	int tries = 0;
 
 	OK(db_open(temp->name, DB_READ, &read, &why));
-	OK(db_version(read, &first, &why));
-	OK(db_version(read, &same, &why));
+	/* A server counts the transactions of other databases as well, those of other tests. */
+	do {
+		OK(db_version(read, &first, &why));
+		OK(db_version(read, &same, &why));
+	} while (first != same && ++tries < 1000);
 	assert_true(first == same);
 	OK(item_db_add(temp->db, "a", &why));
 	OK(db_version(read, &other, &why));
